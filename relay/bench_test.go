@@ -4,7 +4,6 @@
 package relay_test
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"path/filepath"
@@ -39,9 +38,7 @@ func BenchmarkEmbedded(b *testing.B) {
 // operations measures what one costs, in all processes that take part.
 func operations(b *testing.B, near, far patterns.Messenger) {
 	ctx := b.Context()
-	_, err := far.Serve(ctx, "echo", patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
-		return patterns.Message{Body: r.Body}, nil
-	}), patterns.Limits{})
+	_, err := far.Serve(ctx, "echo", patterns.HandlerFunc(echo), patterns.Limits{})
 	require.NoError(b, err)
 	body := make([]byte, 1<<10)
 	ask := func() {

@@ -30,16 +30,14 @@ func (s *stage) shutdown() <-chan error {
 // only then the end.
 func TestADrainFinishesWhatWasAccepted(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
-		server, caller := s.attach(), s.attach()
-		server.register(1, "geo")
+		server, caller := s.pair("geo")
 		caller.ask(1, "geo", "hi")
 		d := server.delivery()
 		ended := s.shutdown()
 		for _, b := range []*binding{server, caller} {
 			require.Equal(t, wire.NoticeDraining, expect(b, wire.KindNotice, wire.DecodeLeafNotice).Code)
 		}
-		server.send(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 2, Cluster: "geo", Patterns: 15})
-		require.Equal(t, wire.OutcomeDraining, server.done(2).Outcome)
+		require.Equal(t, wire.OutcomeDraining, server.tryServe(wire.Serve{ID: 2, Cluster: "geo", Patterns: 15}).Outcome)
 		time.Sleep(time.Second)
 		_, err := s.node.Members(t.Context(), "geo")
 		require.ErrorIs(t, err, patterns.ErrNoMembers)
@@ -60,8 +58,7 @@ func TestADrainFinishesWhatWasAccepted(t *testing.T) {
 // any more, or which waits for a first member, is told to be made elsewhere.
 func TestACallInADrainIsForTheNextRelay(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
-		server, caller := s.attach(), s.attach()
-		server.register(1, "geo")
+		server, caller := s.pair("geo")
 		caller.request(wire.Request{ID: 1, Deadline: caller.in(time.Minute), Route: &wire.Route{Cluster: "nobody", Options: wire.RouteWait}, Tail: tail("hi")})
 		server.ask(1, "geo", "hi") // keeps the drain from ending
 		d := server.delivery()
@@ -72,8 +69,7 @@ func TestACallInADrainIsForTheNextRelay(t *testing.T) {
 		caller.goodbye()
 		caller.conn.Close()
 		expect(server, wire.KindNotice, wire.DecodeLeafNotice)
-		server.ask(2, "geo", "late")
-		require.Equal(t, wire.OutcomeDraining, server.reply().Outcome)
+		require.Equal(t, wire.OutcomeDraining, server.call(2, "geo", "late").Outcome)
 		server.answer(d)
 		require.NotNil(t, server.reply())
 		server.goodbye()
@@ -86,8 +82,7 @@ func TestACallInADrainIsForTheNextRelay(t *testing.T) {
 // says so; without a goodbye, for what was looked at has no outcome.
 func TestADrainEndsWithItsContext(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
-		server, caller := s.attach(), s.attach()
-		server.register(1, "geo")
+		server, caller := s.pair("geo")
 		caller.ask(1, "geo", "hi")
 		server.delivery()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -111,10 +106,7 @@ func TestNobodyAttachesToADrainingRelay(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		ended := s.shutdown()
 		expect(server, wire.KindNotice, wire.DecodeLeafNotice)
-		h := hello()
-		late.read()
-		late.send(wire.LaneCtl, wire.KindHello, &h)
-		require.Equal(t, wire.EndShutdown, late.goodbye().Code)
+		require.Equal(t, wire.EndShutdown, late.refused(hello()).Code)
 		late.conn.Close()
 		server.answer(d)
 		server.reply()

@@ -37,8 +37,7 @@ func TestAFloodOfNonsenseHurtsNobody(t *testing.T) {
 				return
 			default:
 			}
-			honest.ask(id, "geo", "hi")
-			if bodyOf(t, honest.reply().Tail) != "hi" {
+			if bodyOf(t, honest.call(id, "geo", "hi").Tail) != "hi" {
 				panic("wrong reply")
 			}
 			answered++

@@ -38,6 +38,13 @@ func guarded(t *testing.T) *relay.Relay {
 	return r
 }
 
+// prove says Hello with a proof of a token.
+func (b *binding) prove(h wire.LeafHello, own proof.Proof) {
+	b.t.Helper()
+	h.Proof = own[:]
+	b.say(h)
+}
+
 // challenge begins a handshake, and returns what the proofs are about and those of
 // the relay.
 func (b *binding) challenge() (proof.Exchange, wire.RelayProof) {
@@ -59,9 +66,7 @@ func TestBothSidesProveTheToken(t *testing.T) {
 		x, answer := b.challenge()
 		require.Len(t, answer.Proofs, 2)
 		require.Equal(t, x.OfRelay(token), answer.Proofs[i])
-		h, own := hello(), x.OfClient(token)
-		h.Proof = own[:]
-		b.send(wire.LaneCtl, wire.KindHello, &h)
+		b.prove(hello(), x.OfClient(token))
 		require.NotZero(t, expect(b, wire.KindHello, wire.DecodeRelayHello).Session)
 	}
 	require.Empty(t, r.Status().Drops)
@@ -71,15 +76,11 @@ func TestBothSidesProveTheToken(t *testing.T) {
 // has heard what others say: each is refused with the same words.
 func TestWithoutTheTokenNobodyAttaches(t *testing.T) {
 	r := guarded(t)
-	h := hello()
-	b := dial(t, "tcp", r.Addr())
-	b.send(wire.LaneCtl, wire.KindHello, &h)
-	b.read()
-	end := b.goodbye()
+	end := dial(t, "tcp", r.Addr()).refused(hello())
 	require.Equal(t, wire.EndToken, end.Code)
 	require.Contains(t, end.Text, "no token")
 
-	b = dial(t, "tcp", r.Addr())
+	b := dial(t, "tcp", r.Addr())
 	heard, _ := b.challenge()
 	recorded := heard.OfClient(sesame)
 	for name, shown := range map[string]func(x proof.Exchange, answer wire.RelayProof) proof.Proof{
@@ -94,20 +95,15 @@ func TestWithoutTheTokenNobodyAttaches(t *testing.T) {
 	} {
 		b := dial(t, "tcp", r.Addr())
 		x, answer := b.challenge()
-		h, own := hello(), shown(x, answer)
-		h.Proof = own[:]
-		b.send(wire.LaneCtl, wire.KindHello, &h)
+		b.prove(hello(), shown(x, answer))
 		end := b.goodbye()
 		require.Equal(t, wire.EndToken, end.Code, name)
 		require.Contains(t, end.Text, "wrong token", name)
 	}
 
-	b = dial(t, "tcp", r.Addr()) // nothing was asked, so that nothing is proven
-	h = hello()
+	h := hello() // nothing was asked, so that nothing is proven
 	h.Proof = recorded[:]
-	b.send(wire.LaneCtl, wire.KindHello, &h)
-	b.read()
-	require.Equal(t, wire.EndToken, b.goodbye().Code)
+	require.Equal(t, wire.EndToken, dial(t, "tcp", r.Addr()).refused(h).Code)
 	require.Equal(t, map[string]uint64{"refused.token": 7}, r.Status().Drops)
 }
 
@@ -119,9 +115,7 @@ func TestOnTheSocketATokenIsNotNeeded(t *testing.T) {
 	b := dial(t, "unix", cfg.Socket)
 	x, _ := b.challenge()
 	require.Empty(t, x.Address)
-	h, own := hello(), x.OfClient(letters)
-	h.Proof = own[:]
-	b.send(wire.LaneCtl, wire.KindHello, &h)
+	b.prove(hello(), x.OfClient(letters))
 	require.Equal(t, wire.EndToken, b.goodbye().Code)
 
 	c, err := client.New(client.Config{Socket: cfg.Socket, Token: sesame})

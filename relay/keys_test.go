@@ -67,17 +67,13 @@ func (b *binding) answers(id uint64, cluster string, members map[string]*binding
 	}
 }
 
-// members asks how many there are.
-func (b *binding) members(id uint64, cluster string) int {
+// members asks who there is.
+func (b *binding) members(id uint64, cluster string) (list []patterns.Member) {
 	b.t.Helper()
-	b.ask(id, "$members", cluster)
-	r := b.reply()
-	if r.Outcome != wire.OutcomeReply {
-		return 0
+	if r := b.call(id, "$members", cluster); r.Outcome == wire.OutcomeReply {
+		require.NoError(b.t, json.Unmarshal([]byte(bodyOf(b.t, r.Tail)), &list))
 	}
-	var list []patterns.Member
-	require.NoError(b.t, json.Unmarshal([]byte(bodyOf(b.t, r.Tail)), &list))
-	return len(list)
+	return list
 }
 
 // TestOneNameUnderTwoKeysIsTwoClusters proves that clients which bring other keys for
@@ -131,7 +127,7 @@ func TestClientsWithTheOldFileAndTheNewOneMeet(t *testing.T) {
 		for id := range uint64(10) {
 			require.Equal(t, "old", a.answers(id+1, "geo", members))
 		}
-		eventually(t, func() bool { return a.members(20, "geo") == 1 && b.members(20, "geo") == 2 }, "members are missing")
+		eventually(t, func() bool { return len(a.members(20, "geo")) == 1 && len(b.members(20, "geo")) == 2 }, "members are missing")
 
 		b.conn.Close()
 		time.Sleep(2 * time.Minute) // its watch is over, too
@@ -209,12 +205,9 @@ func TestKeysThatAreNoneAreRefused(t *testing.T) {
 			"for patterns only": keysOf("topic:*", 1),
 			"at most 160 bytes": keysOf("topic:"+strings.Repeat("p", 161), 1),
 		} {
-			b := s.dial()
 			h := hello()
 			h.Keys = keys
-			b.send(wire.LaneCtl, wire.KindHello, &h)
-			b.read()
-			g := b.goodbye()
+			g := s.dial().refused(h)
 			require.Equal(t, wire.EndOther, g.Code)
 			require.Contains(t, g.Text, says)
 		}
@@ -223,14 +216,11 @@ func TestKeysThatAreNoneAreRefused(t *testing.T) {
 		id := node.KeySetID(&keysOf("geo", 1)[0])
 		require.Equal(t, []string{"geo " + id}, s.status("member").Keys)
 		thief := s.attach()
-		thief.ask(1, "geo#"+id, "hi")
-		r := thief.reply()
+		r := thief.call(1, "geo#"+id, "hi")
 		require.Equal(t, wire.OutcomeFailed, r.Outcome)
 		require.Contains(t, bodyOf(t, r.Tail), "references to keys")
-		thief.send(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 2, Patterns: wire.ServesRequests, Cluster: "geo#" + id})
-		require.Equal(t, wire.OutcomeFailed, thief.done(2).Outcome)
-		thief.send(wire.LaneCtl, wire.KindSubscribe, &wire.Subscribe{ID: 3, Pattern: "prices#" + id + ".>"})
-		require.Equal(t, wire.OutcomeTopic, thief.done(3).Outcome)
+		require.Equal(t, wire.OutcomeFailed, thief.tryServe(wire.Serve{ID: 2, Patterns: wire.ServesRequests, Cluster: "geo#" + id}).Outcome)
+		require.Equal(t, wire.OutcomeTopic, thief.trySubscribe(wire.Subscribe{ID: 3, Pattern: "prices#" + id + ".>"}).Outcome)
 		thief.publish(4, "prices#"+id+".eu", "x")
 		require.Equal(t, wire.OutcomeTopic, thief.done(4).Outcome)
 	})

@@ -21,36 +21,48 @@ import (
 func TestOneBeyondALimitIsTheNamedError(t *testing.T) {
 	play(t, func(cfg *relayConfig) {
 		cfg.Limits.Registrations, cfg.Limits.Requests, cfg.Limits.RequestBytes = 2, 2, 300
+		cfg.Limits.Subscriptions, cfg.Limits.Tunnels = 2, 1
 	}, func(t *testing.T, s *stage) {
 		b := s.attach()
 		b.register(1, "geo")
 		b.register(2, "geo")
-		b.send(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 3, Cluster: "geo", Patterns: 15})
-		d := b.done(3)
+		d := b.tryServe(wire.Serve{ID: 3, Cluster: "geo", Patterns: 15})
 		require.Equal(t, []any{wire.OutcomeTooMany, wire.LimitRegistrations, relay.ErrTooManyRegistrations.Error()}, []any{d.Outcome, d.Code, d.Text})
+
+		b.subscribe(wire.Subscribe{ID: 11, Pattern: "a"})
+		b.subscribe(wire.Subscribe{ID: 12, Pattern: "b"})
+		d = b.trySubscribe(wire.Subscribe{ID: 13, Pattern: "c"})
+		require.Equal(t, []any{wire.OutcomeTooMany, wire.LimitSubscriptions, relay.ErrTooManySubscriptions.Error()}, []any{d.Outcome, d.Code, d.Text})
 
 		caller := s.attach()
 		caller.ask(1, "geo", "")
 		caller.ask(2, "geo", "")
-		caller.ask(3, "geo", "")
-		r := caller.reply()
+		r := caller.call(3, "geo", "")
 		require.Equal(t, []any{uint64(3), wire.OutcomeOverloaded, wire.LimitCalls, relay.ErrTooManyRequests.Error()}, []any{r.ID, r.Outcome, r.Code, bodyOf(t, r.Tail)})
 		b.answer(b.delivery())
 		caller.reply()
-		caller.ask(4, "geo", string(make([]byte, 300)))
-		r = caller.reply()
+		r = caller.call(4, "geo", string(make([]byte, 300)))
 		require.Equal(t, []any{uint64(4), wire.OutcomeOverloaded, wire.LimitBytes}, []any{r.ID, r.Outcome, r.Code})
 		b.answer(b.delivery())
 		caller.reply()
 		caller.ask(5, "geo", string(make([]byte, 3000))) // it is alone
 		b.answer(b.delivery())
 		require.Zero(t, caller.reply().Outcome)
+
+		s.serveEcho("pipe")
+		require.Zero(t, caller.open(6, 5, "pipe").Outcome)
+		r = caller.open(7, 6, "pipe")
+		require.Equal(t, []any{wire.OutcomeTooMany, wire.LimitTunnels, relay.ErrTooManyTunnels.Error()}, []any{r.Outcome, r.Code, bodyOf(t, r.Tail)})
 		require.Equal(t, map[string]uint64{
-			"registration.too_many": 1, "request.too_many": 1, "request.too_many_bytes": 1,
+			"registration.too_many": 1, "subscription.too_many": 1, "request.too_many": 1, "request.too_many_bytes": 1, "tunnel.too_many": 1,
 		}, s.relay.Status().Drops)
-		b.send(wire.LaneCtl, wire.KindLeave, wire.Leave{ID: 1})
-		b.done(1)
+		b.leave(1)
 		b.register(3, "geo")
+		b.leave(11)
+		b.subscribe(wire.Subscribe{ID: 13, Pattern: "c"})
+		caller.send(wire.LaneCtl, wire.KindTunnelReset, &wire.TunnelReset{ID: 5, Flags: wire.FlagOpener})
+		eventually(t, func() bool { return s.relay.Status().Clients[1].Tunnels == 0 }, "it stays")
+		require.Zero(t, caller.open(8, 7, "pipe").Outcome)
 	})
 }
 
@@ -126,9 +138,7 @@ func TestClientsOfOneSourceLeavePlacesForOthers(t *testing.T) {
 	knock := func() *binding {
 		b := dial(t, "tcp", r.Addr())
 		x, _ := b.challenge()
-		h, own := hello(), x.OfClient(sesame)
-		h.Proof = own[:]
-		b.send(wire.LaneCtl, wire.KindHello, &h)
+		b.prove(hello(), x.OfClient(sesame))
 		return b
 	}
 	for range 4 {
@@ -160,13 +170,7 @@ func TestACallsIDIsItsOwn(t *testing.T) {
 		b.register(1, "geo")
 		b.ask(1, "geo", "")
 		b.ask(1, "geo", "")
-		k, body := b.next()
-		for k != wire.KindGoodbye {
-			k, body = b.next()
-		}
-		end, err := wire.DecodeLeafGoodbye(body)
-		require.NoError(t, err)
-		require.Contains(t, end.Text, "call 1")
+		require.Contains(t, behind(b, wire.KindGoodbye, wire.DecodeLeafGoodbye).Text, "call 1")
 	})
 }
 
@@ -184,8 +188,7 @@ func TestASlowClientHurtsNobodyElse(t *testing.T) {
 		for id := range uint64(count) {
 			caller.request(wire.Request{ID: id, Deadline: caller.in(time.Minute), Route: &wire.Route{Cluster: "slow"}, Tail: tail(string(make([]byte, size)))})
 			begin := time.Now()
-			honest.ask(id, "fast", "hi")
-			require.Equal(t, "hi", bodyOf(t, honest.reply().Tail))
+			require.Equal(t, "hi", bodyOf(t, honest.call(id, "fast", "hi").Tail))
 			require.Less(t, time.Since(begin), 10*time.Millisecond)
 		}
 		refused := 0
@@ -233,8 +236,7 @@ func TestAReplyThatFindsNoRoomIsReportedLost(t *testing.T) {
 		}
 		require.Equal(t, s.relay.Status().Drops["reply.slow_client"], uint64(lost))
 		require.Less(t, lost, calls-30)
-		b.ask(calls, "geo", "and the session goes on")
-		require.Zero(t, b.reply().Outcome)
+		require.Zero(t, b.call(calls, "geo", "and the session goes on").Outcome)
 	})
 }
 
@@ -269,7 +271,6 @@ func TestAPublicationThatIsTooLargeIsAGap(t *testing.T) {
 		require.Equal(t, "next", bodyOf(t, b.publication().Tail))
 		require.Equal(t, map[string]uint64{"publication.too_large": 1}, s.relay.Status().Drops)
 		s.serveEcho("geo")
-		b.ask(1, "geo", string(make([]byte, 2000)))
-		require.Equal(t, wire.OutcomeTooLarge, b.reply().Outcome)
+		require.Equal(t, wire.OutcomeTooLarge, b.call(1, "geo", string(make([]byte, 2000))).Outcome)
 	})
 }

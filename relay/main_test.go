@@ -160,15 +160,25 @@ func hello() wire.LeafHello {
 // greet says Hello and expects the relay's.
 func (b *binding) greet(h wire.LeafHello) *binding {
 	b.t.Helper()
+	b.say(h)
+	b.read()
+	b.welcome = expect(b, wire.KindHello, wire.DecodeRelayHello)
+	return b
+}
+
+// say says Hello.
+func (b *binding) say(h wire.LeafHello) {
+	b.t.Helper()
 	b.hello, b.began = h, time.Now()
 	b.send(wire.LaneCtl, wire.KindHello, &h)
+}
+
+// refused says Hello, and returns why the relay does not take it.
+func (b *binding) refused(h wire.LeafHello) wire.LeafGoodbye {
+	b.t.Helper()
+	b.say(h)
 	b.read()
-	_, k, body := b.nextFrame()
-	require.Equal(b.t, wire.KindHello, k, "%q", body)
-	m, err := wire.DecodeRelayHello(body)
-	require.NoError(b.t, err)
-	b.welcome = m
-	return b
+	return b.goodbye()
 }
 
 // resume comes back on a new connection.
@@ -275,6 +285,21 @@ func expect[M any](b *binding, kind wire.Kind, decode func([]byte) (M, error)) M
 	return m
 }
 
+// behind returns the next frame of a kind. What comes before is of the kinds over; if
+// there are none, it may be anything.
+func behind[M any](b *binding, kind wire.Kind, decode func([]byte) (M, error), over ...wire.Kind) M {
+	b.t.Helper()
+	k, body := b.next()
+	for ; k != kind; k, body = b.next() {
+		if len(over) > 0 {
+			require.Contains(b.t, over, k, "%s: %q", k, body)
+		}
+	}
+	m, err := decode(body)
+	require.NoError(b.t, err)
+	return m
+}
+
 // done expects a Done for id and returns it.
 func (b *binding) done(id uint64) wire.Done {
 	b.t.Helper()
@@ -314,15 +339,43 @@ func (b *binding) expectEnd() {
 // register makes the binding a member of the cluster.
 func (b *binding) register(id uint64, cluster string) {
 	b.t.Helper()
-	b.send(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: id, Cluster: cluster, Patterns: 15})
-	d := b.done(id)
+	d := b.tryServe(wire.Serve{ID: id, Cluster: cluster, Patterns: 15})
 	require.Zero(b.t, d.Outcome, d.Text)
+}
+
+// tryServe asks for a registration, and returns what becomes of it.
+func (b *binding) tryServe(m wire.Serve) wire.Done {
+	b.t.Helper()
+	b.send(wire.LaneCtl, wire.KindServe, &m)
+	return b.done(m.ID)
+}
+
+// leave ends a registration or a subscription.
+func (b *binding) leave(id uint64) wire.Done {
+	b.t.Helper()
+	b.send(wire.LaneCtl, wire.KindLeave, wire.Leave{ID: id})
+	return b.done(id)
+}
+
+// pair attaches a member of the cluster, and who calls it.
+func (s *stage) pair(cluster string) (server, caller *binding) {
+	s.t.Helper()
+	server, caller = s.attach(), s.attach()
+	server.register(1, cluster)
+	return server, caller
 }
 
 // ask sends a request with a route.
 func (b *binding) ask(id uint64, cluster, body string) {
 	b.t.Helper()
 	b.request(wire.Request{ID: id, Route: &wire.Route{Cluster: cluster}, Tail: tail(body)})
+}
+
+// call is ask, and returns the reply.
+func (b *binding) call(id uint64, cluster, body string) wire.Reply {
+	b.t.Helper()
+	b.ask(id, cluster, body)
+	return b.reply()
 }
 
 func (b *binding) request(m wire.Request) {
@@ -371,10 +424,10 @@ func echo(_ context.Context, r *patterns.Request) (patterns.Message, error) {
 	return patterns.Message{Headers: r.Headers, Body: r.Body}, nil
 }
 
-// serveEcho makes the node itself a member of the cluster.
+// serveEcho makes the node itself a member of the cluster, which also takes tunnels.
 func (s *stage) serveEcho(cluster string) {
 	s.t.Helper()
-	_, err := s.node.Serve(s.t.Context(), cluster, patterns.HandlerFunc(echo), patterns.Limits{})
+	_, err := s.node.Serve(s.t.Context(), cluster, patterns.Service{Request: echo, Tunnel: echoTunnel}, patterns.Limits{})
 	require.NoError(s.t, err)
 }
 

@@ -5,7 +5,6 @@ package relay_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
@@ -36,12 +35,8 @@ func under(t *testing.T, text string) func(*relay.Config) {
 func (s *stage) proving(token string, h wire.LeafHello) *binding {
 	s.t.Helper()
 	b := s.dial()
-	b.began = time.Now()
 	x, _ := b.challenge()
-	own := x.OfClient(token)
-	h.Proof = own[:]
-	b.hello = h
-	b.send(wire.LaneCtl, wire.KindHello, &h)
+	b.prove(h, x.OfClient(token))
 	b.welcome = expect(b, wire.KindHello, wire.DecodeRelayHello)
 	return b
 }
@@ -105,13 +100,7 @@ func TestThePolicyHoldsForEverything(t *testing.T) {
 		publish := func(id uint64, topic string) wire.Done {
 			m := wire.LeafPublish{ID: id, Topic: topic, Tail: tail("yo")}
 			ci.write(wire.AppendFrame(nil, wire.LanePub, wire.KindPublish, m.AppendHead(nil), m.Tail))
-			for {
-				if k, body := ci.next(); k == wire.KindDone {
-					d, err := wire.DecodeDone(body)
-					require.NoError(t, err)
-					return d
-				}
-			}
+			return behind(ci, wire.KindDone, wire.DecodeDone)
 		}
 		require.Zero(t, publish(100, "a.b").Outcome)
 		for _, id := range []uint64{0, 101} {
@@ -137,15 +126,12 @@ func TestANewPolicyHoldsAtOnce(t *testing.T) {
 		s.serveEcho("shop")
 		server, subscriber, caller := s.proving(sesame, hello()), s.proving(sesame, hello()), s.proving(letters, hello())
 		server.register(1, "geo")
-		subscriber.send(wire.LaneCtl, wire.KindSubscribe, &wire.Subscribe{ID: 1, Pattern: "news.>"})
-		require.Zero(t, subscriber.done(1).Outcome)
-		caller.ask(1, "shop", "hi")
-		require.Zero(t, caller.reply().Outcome)
+		require.Zero(t, subscriber.trySubscribe(wire.Subscribe{ID: 1, Pattern: "news.>"}).Outcome)
+		require.Zero(t, caller.call(1, "shop", "hi").Outcome)
 
 		require.ErrorContains(t, s.relay.SetPolicy(lawful(t, "token who may call geo")), "token who")
 		require.NoError(t, s.relay.SetPolicy(lawful(t, "token ops may call geo\ntoken ci may serve geo\ntoken ci may subscribe news.today")))
-		caller.ask(2, "shop", "hi")
-		require.Equal(t, wire.OutcomeUnauthorized, caller.reply().Outcome)
+		require.Equal(t, wire.OutcomeUnauthorized, caller.call(2, "shop", "hi").Outcome)
 		caller.ask(3, "geo", "hi")
 		server.answer(server.delivery())
 		require.Zero(t, caller.reply().Outcome)
@@ -154,8 +140,7 @@ func TestANewPolicyHoldsAtOnce(t *testing.T) {
 		require.Contains(t, end.Text, "policy")
 
 		require.NoError(t, s.relay.SetPolicy(nil))
-		caller.ask(4, "shop", "hi")
-		require.Zero(t, caller.reply().Outcome, "without a policy all may everything")
+		require.Zero(t, caller.call(4, "shop", "hi").Outcome, "without a policy all may everything")
 	})
 }
 
@@ -170,11 +155,9 @@ func TestAnIDIsNoWayToAnothersRights(t *testing.T) {
 		for _, thief := range []*binding{s.proving(letters, h), s.dial().greet(h)} {
 			require.NotEqual(t, ci.welcome.Session, thief.welcome.Session)
 			require.NotEqual(t, ci.welcome.Leaf, thief.welcome.Leaf)
-			thief.ask(1, "geo", "hi")
-			require.Equal(t, wire.OutcomeUnauthorized, thief.reply().Outcome)
+			require.Equal(t, wire.OutcomeUnauthorized, thief.call(1, "geo", "hi").Outcome)
 		}
-		ci.ask(1, "geo", "hi")
-		require.Zero(t, ci.reply().Outcome, "the true one is unhurt")
+		require.Zero(t, ci.call(1, "geo", "hi").Outcome, "the true one is unhurt")
 		require.Equal(t, ci.welcome.Session, s.proving(sesame, h).welcome.Session)
 	})
 }
@@ -191,8 +174,7 @@ func TestDecisionsAreLogged(t *testing.T) {
 		s.serveEcho("geo")
 		ci := s.proving(sesame, hello())
 		for i, name := range []string{"shop", "geo", "shop"} {
-			ci.ask(uint64(i), name, "hi")
-			ci.reply()
+			ci.call(uint64(i), name, "hi")
 		}
 		refused := logs.FilterMessage("refused").All()
 		require.Len(t, refused, 1)
@@ -205,8 +187,7 @@ func TestDecisionsAreLogged(t *testing.T) {
 		require.Equal(t, "line 1 of the policy allows it, for token ci", allowed[0].ContextMap()["why"])
 
 		for i := range uint64(200) {
-			ci.ask(10+i, "shop"+string(rune('a'+i)), "hi")
-			ci.reply()
+			ci.call(10+i, "shop"+string(rune('a'+i)), "hi")
 		}
 		require.Len(t, logs.FilterLevelExact(zap.WarnLevel).All(), 64)
 		require.Equal(t, uint64(202), s.relay.Status().Drops["call.not_allowed"])

@@ -4,7 +4,6 @@
 package relay_test
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -21,8 +20,7 @@ import (
 // call of one client is a delivery at another one, and its answer the reply.
 func TestARequestGoesFromClientToClient(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
-		server, caller := s.attach(), s.attach()
-		server.register(1, "geo")
+		server, caller := s.pair("geo")
 		header := wire.Header{Key: "traceparent", Value: "00-1"}
 		for id, text := range []string{"", "hi", strings.Repeat("x", 1<<20-100)} {
 			caller.request(wire.Request{ID: uint64(id), Route: &wire.Route{Cluster: "geo"}, Tail: tail(text, header)})
@@ -51,8 +49,7 @@ func TestARequestGoesFromClientToClient(t *testing.T) {
 func TestOptionsReachTheNode(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
 		caller := s.attach()
-		caller.ask(1, "geo", "hi")
-		require.Equal(t, wire.OutcomeNoMembers, caller.reply().Outcome)
+		require.Equal(t, wire.OutcomeNoMembers, caller.call(1, "geo", "hi").Outcome)
 		caller.request(wire.Request{ID: 2, Deadline: caller.in(30 * time.Second), Route: &wire.Route{Cluster: "geo", Options: wire.RouteWait}, Tail: tail("hi")})
 		time.Sleep(time.Second)
 		a := s.attach()
@@ -82,8 +79,7 @@ func TestOptionsReachTheNode(t *testing.T) {
 // caller at once, and that the member's client hears of it.
 func TestACancellationReachesTheHandler(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
-		server, caller := s.attach(), s.attach()
-		server.register(1, "geo")
+		server, caller := s.pair("geo")
 		caller.ask(7, "geo", "hi")
 		d := server.delivery()
 		caller.send(wire.LaneRPC, wire.KindCancel, wire.Cancel{ID: 7})
@@ -105,8 +101,7 @@ func TestACancellationReachesTheHandler(t *testing.T) {
 // own clocks.
 func TestADeadlineTravels(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
-		server, caller := s.attach(), s.attach()
-		server.register(1, "geo")
+		server, caller := s.pair("geo")
 		begin := time.Now()
 		caller.request(wire.Request{ID: 7, Deadline: caller.in(2 * time.Second), Route: &wire.Route{Cluster: "geo"}, Tail: tail("hi")})
 		d := server.delivery()
@@ -123,8 +118,7 @@ func TestADeadlineTravels(t *testing.T) {
 // client says so.
 func TestAMemberAnswersForItsClient(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
-		server, caller := s.attach(), s.attach()
-		server.register(1, "geo")
+		server, caller := s.pair("geo")
 		for id, tt := range []struct {
 			says wire.Reply
 			want wire.Outcome
@@ -154,10 +148,8 @@ func TestAMemberAnswersForItsClient(t *testing.T) {
 func TestWhatAMemberDoesNotImplementIsRefused(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
 		server, caller := s.attach(), s.attach()
-		server.send(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 1, Cluster: "geo", Patterns: wire.ServesPushes})
-		server.done(1)
-		caller.ask(1, "geo", "hi")
-		r := caller.reply()
+		server.tryServe(wire.Serve{ID: 1, Cluster: "geo", Patterns: wire.ServesPushes})
+		r := caller.call(1, "geo", "hi")
 		require.Equal(t, wire.OutcomeRemoteError, r.Outcome)
 		require.Equal(t, uint32(patterns.CodeNoMethod), r.Code)
 		caller.request(wire.Request{ID: 2, Pattern: uint8(patterns.PatternPush), Route: &wire.Route{Cluster: "geo"}, Tail: tail("hi")})
@@ -173,17 +165,12 @@ func TestMembersAreListed(t *testing.T) {
 	play(t, func(cfg *relayConfig) {
 		cfg.Status = func() any { return map[string]any{"links": []int{1}} }
 	}, func(t *testing.T, s *stage) {
-		server, caller := s.attach(), s.attach()
-		server.register(1, "geo")
-		caller.ask(1, "$members", "geo")
-		var members []patterns.Member
-		require.NoError(t, json.Unmarshal([]byte(bodyOf(t, caller.reply().Tail)), &members))
+		server, caller := s.pair("geo")
+		members := caller.members(1, "geo")
 		require.Len(t, members, 1)
 		require.Equal(t, s.node.Self().String(), members[0].Peer)
-		caller.ask(2, "$members", "nobody")
-		require.Equal(t, wire.OutcomeNoMembers, caller.reply().Outcome)
-		caller.ask(3, "$what", "")
-		require.Equal(t, wire.OutcomeNoMembers, caller.reply().Outcome)
+		require.Equal(t, wire.OutcomeNoMembers, caller.call(2, "$members", "nobody").Outcome)
+		require.Equal(t, wire.OutcomeNoMembers, caller.call(3, "$what", "").Outcome)
 		caller.ask(4, "$status", "")
 		var status struct {
 			Links []int
@@ -192,8 +179,7 @@ func TestMembersAreListed(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(bodyOf(t, caller.reply().Tail)), &status))
 		require.Equal(t, []int{1}, status.Links)
 		require.Len(t, status.Relay.Clients, 2)
-		server.send(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 2, Cluster: "$x", Patterns: 15})
-		require.Equal(t, wire.OutcomeFailed, server.done(2).Outcome)
+		require.Equal(t, wire.OutcomeFailed, server.tryServe(wire.Serve{ID: 2, Cluster: "$x", Patterns: 15}).Outcome)
 	})
 }
 
@@ -205,17 +191,15 @@ func TestNodesAreNamed(t *testing.T) {
 		_, err := other.Serve(t.Context(), "far", patterns.HandlerFunc(echo), patterns.Limits{})
 		require.NoError(t, err)
 		caller := s.attach()
-		caller.ask(1, "$members", "far")
-		var members []patterns.Member
-		require.NoError(t, json.Unmarshal([]byte(bodyOf(t, caller.reply().Tail)), &members))
+		members := caller.members(1, "far")
 		require.Len(t, members, 1)
 		require.Equal(t, "attic", members[0].Name)
 
 		id := other.Self().String()
-		caller.ask(2, "$names", "nobody\n"+id+"\n"+s.node.Self().String())
-		require.JSONEq(t, `{"`+id+`": "attic"}`, bodyOf(t, caller.reply().Tail), "who has no name is not in it")
-		caller.ask(3, "$names", strings.Repeat("x\n", 1024)+id)
-		require.JSONEq(t, `{}`, bodyOf(t, caller.reply().Tail), "no more than 1,024 are looked at")
+		r := caller.call(2, "$names", "nobody\n"+id+"\n"+s.node.Self().String())
+		require.JSONEq(t, `{"`+id+`": "attic"}`, bodyOf(t, r.Tail), "who has no name is not in it")
+		r = caller.call(3, "$names", strings.Repeat("x\n", 1024)+id)
+		require.JSONEq(t, `{}`, bodyOf(t, r.Tail), "no more than 1,024 are looked at")
 	})
 }
 
@@ -224,12 +208,9 @@ func TestNodesAreNamed(t *testing.T) {
 func TestARegistrationIsTheNodes(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
 		server, caller := s.attach(), s.attach()
-		server.send(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 1, Cluster: "topic:x", Patterns: 15})
-		require.NotZero(t, server.done(1).Outcome)
-		server.send(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 1, Cluster: "geo", Patterns: 15, Concurrency: 1, QueueLength: 1, MessageBytes: 100})
-		require.Zero(t, server.done(1).Outcome)
-		caller.ask(1, "geo", strings.Repeat("x", 200))
-		require.Equal(t, wire.OutcomeTooLarge, caller.reply().Outcome)
+		require.NotZero(t, server.tryServe(wire.Serve{ID: 1, Cluster: "topic:x", Patterns: 15}).Outcome)
+		require.Zero(t, server.tryServe(wire.Serve{ID: 1, Cluster: "geo", Patterns: 15, Concurrency: 1, QueueLength: 1, MessageBytes: 100}).Outcome)
+		require.Equal(t, wire.OutcomeTooLarge, caller.call(1, "geo", strings.Repeat("x", 200)).Outcome)
 		for id := range uint64(3) {
 			caller.ask(10+id, "geo", "hi")
 		}
@@ -246,8 +227,7 @@ func TestARegistrationIsTheNodes(t *testing.T) {
 // know whether there is anything to leave.
 func TestLeavingIsAcknowledged(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
-		server, caller := s.attach(), s.attach()
-		server.register(1, "geo")
+		server, caller := s.pair("geo")
 		caller.ask(1, "geo", "hi")
 		d := server.delivery()
 		server.send(wire.LaneCtl, wire.KindLeave, wire.Leave{ID: 1})
@@ -256,23 +236,14 @@ func TestLeavingIsAcknowledged(t *testing.T) {
 		server.answer(d)
 		require.Zero(t, server.done(1).Outcome)
 		require.Zero(t, caller.reply().Outcome)
-		server.send(wire.LaneCtl, wire.KindLeave, wire.Leave{ID: 1})
-		require.Zero(t, server.done(1).Outcome, "gone already")
+		require.Zero(t, server.leave(1).Outcome, "gone already")
 
 		server.register(1, "geo")
 		caller.ask(2, "geo", "hi")
 		server.delivery()
 		server.send(wire.LaneCtl, wire.KindLeave, wire.Leave{ID: 1})
 		server.send(wire.LaneCtl, wire.KindLeave, wire.Leave{ID: 1})
-		for {
-			k, body := server.next()
-			if k == wire.KindDone {
-				m, err := wire.DecodeDone(body)
-				require.NoError(t, err)
-				require.NotZero(t, m.Outcome)
-				break
-			}
-		}
+		require.NotZero(t, behind(server, wire.KindDone, wire.DecodeDone).Outcome)
 		require.NotZero(t, caller.reply().Outcome)
 	})
 }
@@ -337,9 +308,7 @@ func TestClientsOfTwoRelaysReachEachOther(t *testing.T) {
 		require.Equal(t, "hi", bodyOf(t, reply.Tail))
 		require.Equal(t, string(other.Self()), reply.From.Peer)
 
-		_, err := other.Serve(t.Context(), "embedded", patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
-			return patterns.Message{Body: r.Body}, nil
-		}), patterns.Limits{})
+		_, err := other.Serve(t.Context(), "embedded", patterns.HandlerFunc(echo), patterns.Limits{})
 		require.NoError(t, err)
 		caller.request(wire.Request{ID: 8, Route: &wire.Route{Cluster: "embedded", Options: wire.RouteWait}, Tail: tail("ho")})
 		require.Equal(t, "ho", bodyOf(t, caller.reply().Tail))

@@ -66,11 +66,7 @@ func TestARefusedClientIsToldWhy(t *testing.T) {
 			b.conn.Close()
 		}
 		s.attach()
-		second := s.dial()
-		second.read()
-		h := hello()
-		second.send(wire.LaneCtl, wire.KindHello, &h)
-		end := second.goodbye()
+		end := s.dial().refused(hello())
 		require.Equal(t, wire.EndFull, end.Code)
 		require.Contains(t, end.Text, relay.ErrTooManyClients.Error())
 		require.Equal(t, map[string]uint64{
@@ -106,13 +102,7 @@ func TestABrokenProtocolEndsTheSession(t *testing.T) {
 		for _, tt := range tests {
 			b := s.attach()
 			b.write(tt.raw)
-			k, body := b.next()
-			for k == wire.KindDone {
-				k, body = b.next()
-			}
-			require.Equal(t, wire.KindGoodbye, k, tt.name)
-			end, err := wire.DecodeLeafGoodbye(body)
-			require.NoError(t, err)
+			end := behind(b, wire.KindGoodbye, wire.DecodeLeafGoodbye, wire.KindDone)
 			require.Equal(t, wire.EndProtocol, end.Code, tt.name)
 			require.Contains(t, end.Text, tt.text, tt.name)
 			b.expectEnd()
@@ -131,8 +121,7 @@ func TestAnUnknownFrameIsSkipped(t *testing.T) {
 		s.serveEcho("geo")
 		b := s.attach()
 		b.write([]byte{0, 0, 0, 3, 63, 1, 2})
-		b.ask(1, "geo", "hi")
-		require.Equal(t, "hi", bodyOf(t, b.reply().Tail))
+		require.Equal(t, "hi", bodyOf(t, b.call(1, "geo", "hi").Tail))
 		require.Equal(t, uint64(1), s.relay.Status().Drops["frame.unknown"])
 	})
 }
@@ -142,8 +131,7 @@ func TestAnUnknownFrameIsSkipped(t *testing.T) {
 // not done twice.
 func TestABrokenConnectionIsADelay(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
-		server, caller := s.attach(), s.attach()
-		server.register(1, "geo")
+		server, caller := s.pair("geo")
 		caller.ask(1, "geo", "written before")
 		d := server.delivery()
 		server.conn.Close()
@@ -177,8 +165,7 @@ func TestWhatWasNotReadComesAgain(t *testing.T) {
 		for id := range uint64(10) {
 			require.Equal(t, id, b.reply().ID)
 		}
-		b.ask(10, "geo", "hi")
-		require.Equal(t, uint64(10), b.reply().ID)
+		require.Equal(t, uint64(10), b.call(10, "geo", "hi").ID)
 	})
 }
 

@@ -27,8 +27,7 @@ func (s *stage) settled() {
 // hang makes the binding a member that never answers.
 func (b *binding) hang(cluster string) {
 	b.t.Helper()
-	b.send(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 1, Cluster: cluster, Patterns: 15, Concurrency: 100_000})
-	require.Zero(b.t, b.done(1).Outcome)
+	require.Zero(b.t, b.tryServe(wire.Serve{ID: 1, Cluster: cluster, Patterns: 15, Concurrency: 100_000}).Outcome)
 }
 
 // calls makes n calls of ids from first on.
@@ -64,8 +63,7 @@ func TestOneClientsCallsLeaveOthersTheirs(t *testing.T) {
 		require.Zero(t, r.Flags&wire.FlagMaybeRan)
 
 		s.serveEcho("echo")
-		modest.ask(5000, "echo", "hi")
-		require.Equal(t, "hi", bodyOf(t, modest.reply().Tail), "one that is alone is served")
+		require.Equal(t, "hi", bodyOf(t, modest.call(5000, "echo", "hi").Tail), "one that is alone is served")
 		modest.calls(0, own+total/4, "hang")
 		modest.calls(1000, 1, "hang")
 		r = modest.reply()
@@ -140,14 +138,12 @@ func TestPlacesAreSharedByAllClients(t *testing.T) {
 		for id := range uint64(ownFew + 2) {
 			b.register(id, "geo")
 		}
-		b.send(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 100, Cluster: "geo", Patterns: 15})
-		d := b.done(100)
+		d := b.tryServe(wire.Serve{ID: 100, Cluster: "geo", Patterns: 15})
 		require.Equal(t, []any{wire.OutcomeTooMany, wire.LimitShare, relay.ErrShareOfRegistrations.Error()}, []any{d.Outcome, d.Code, d.Text})
 		for id := range uint64(own + 4) {
 			b.subscribe(wire.Subscribe{ID: 200 + id, Pattern: "a"})
 		}
-		b.send(wire.LaneCtl, wire.KindSubscribe, &wire.Subscribe{ID: 101, Pattern: "a"})
-		d = b.done(101)
+		d = b.trySubscribe(wire.Subscribe{ID: 101, Pattern: "a"})
 		require.Equal(t, []any{wire.OutcomeTooMany, wire.LimitShare, relay.ErrShareOfSubscriptions.Error()}, []any{d.Outcome, d.Code, d.Text})
 
 		_, err := s.node.Serve(t.Context(), "pipe", patterns.Service{Tunnel: echoTunnel}, patterns.Limits{Tunnels: 1000})

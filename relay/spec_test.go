@@ -62,7 +62,7 @@ func TestThePageIsComplete(t *testing.T) {
 // TestTheExampleOnThePageIsASession plays the session on the page: what the
 // client says there has the relay answer what the page says.
 func TestTheExampleOnThePageIsASession(t *testing.T) {
-	example := example(t)
+	example := exampleOf(t, "# A session, byte by byte")
 	require.NotEmpty(t, example)
 	play(t, nil, func(t *testing.T, s *stage) {
 		var b *binding
@@ -75,7 +75,7 @@ func TestTheExampleOnThePageIsASession(t *testing.T) {
 				b.write(line.raw)
 				continue
 			}
-			if b.isAtEnd(line) {
+			if line.raw[4] == byte(wire.KindNotice) { // that the relay shuts down
 				go s.relay.Shutdown(t.Context())
 			}
 			lane, k, body := b.nextFrame()
@@ -83,11 +83,6 @@ func TestTheExampleOnThePageIsASession(t *testing.T) {
 			require.True(t, line.fits(got), "%s\nwant %s\ngot  %x", line.text, line.pattern, got)
 		}
 	})
-}
-
-// isAtEnd says that line is the relay's notice that it shuts down.
-func (b *binding) isAtEnd(line exampleLine) bool {
-	return bytes.HasPrefix(line.raw[4:], []byte{byte(wire.KindNotice)})
 }
 
 // exampleLine is one frame of the example. Where the pattern has a dot, the digit
@@ -130,12 +125,6 @@ func TestTheProofsOnThePageAreRight(t *testing.T) {
 		want = append(want, line.pattern)
 	}
 	require.Equal(t, got, want)
-}
-
-// example reads the session on the page.
-func example(t *testing.T) (lines []exampleLine) {
-	t.Helper()
-	return exampleOf(t, "# A session, byte by byte")
 }
 
 // exampleOf reads the frames that a section shows.

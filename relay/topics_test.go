@@ -15,14 +15,19 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/relay"
 )
 
 func (b *binding) subscribe(m wire.Subscribe) {
 	b.t.Helper()
-	b.send(wire.LaneCtl, wire.KindSubscribe, &m)
-	d := b.done(m.ID)
+	d := b.trySubscribe(m)
 	require.Zero(b.t, d.Outcome, d.Text)
+}
+
+// trySubscribe asks for a subscription, and returns what becomes of it.
+func (b *binding) trySubscribe(m wire.Subscribe) wire.Done {
+	b.t.Helper()
+	b.send(wire.LaneCtl, wire.KindSubscribe, &m)
+	return b.done(m.ID)
 }
 
 func (b *binding) publish(id uint64, topic, text string) {
@@ -33,11 +38,7 @@ func (b *binding) publish(id uint64, topic, text string) {
 
 func (b *binding) publication() wire.LeafPublication {
 	b.t.Helper()
-	k, body := b.next()
-	require.Equal(b.t, wire.KindPublish, k, "%s: %q", k, body)
-	m, err := wire.DecodeLeafPublication(body, nil, nil)
-	require.NoError(b.t, err)
-	return m
+	return expect(b, wire.KindPublish, publicationOf)
 }
 
 func publicationOf(body []byte) (wire.LeafPublication, error) {
@@ -72,12 +73,10 @@ func TestASubscriptionGetsWhatMatches(t *testing.T) {
 			require.ElementsMatch(t, []uint64{3, 4}, m.Subscriptions)
 			require.Equal(t, fmt.Sprint(i), bodyOf(t, m.Tail))
 		}
-		b.send(wire.LaneCtl, wire.KindLeave, wire.Leave{ID: 3})
-		require.Zero(t, b.done(3).Outcome)
+		require.Zero(t, b.leave(3).Outcome)
 		s.publish("a.x", "last")
 		require.Equal(t, []uint64{4}, b.publication().Subscriptions)
-		b.send(wire.LaneCtl, wire.KindSubscribe, &wire.Subscribe{ID: 6, Pattern: "a..b"})
-		require.Equal(t, wire.OutcomeTopic, b.done(6).Outcome)
+		require.Equal(t, wire.OutcomeTopic, b.trySubscribe(wire.Subscribe{ID: 6, Pattern: "a..b"}).Outcome)
 		b.subscribe(wire.Subscribe{ID: 6, Pattern: "c"}) // the id is free
 	})
 }
@@ -181,13 +180,10 @@ func TestMessagesShareFramesToAClientThatTakesThem(t *testing.T) {
 		time.Sleep(time.Second)
 		frames, next := 0, 0
 		for b.hasOf(wire.KindPublish) {
-			k, body := b.next()
-			require.Equal(t, wire.KindPublish, k)
+			m := b.publication()
 			frames++
-			m, err := wire.DecodeLeafPublication(body, nil, nil)
-			require.NoError(t, err)
 			all := wire.Messages(m.Tail)
-			_, err = all.CheckUnnamed()
+			_, err := all.CheckUnnamed()
 			require.NoError(t, err)
 			for one := (wire.Message{}); len(all) > 0; next++ {
 				one = all.Next(one)
@@ -239,23 +235,6 @@ func TestARelayAsksForSignaturesForItsClients(t *testing.T) {
 	})
 }
 
-// TestOneSubscriptionTooManyIsTheNamedError proves the limit, and that the place
-// is there again afterwards.
-func TestOneSubscriptionTooManyIsTheNamedError(t *testing.T) {
-	play(t, func(cfg *relayConfig) { cfg.Limits.Subscriptions = 2 }, func(t *testing.T, s *stage) {
-		b := s.attach()
-		b.subscribe(wire.Subscribe{ID: 1, Pattern: "a"})
-		b.subscribe(wire.Subscribe{ID: 2, Pattern: "b"})
-		b.send(wire.LaneCtl, wire.KindSubscribe, &wire.Subscribe{ID: 3, Pattern: "c"})
-		d := b.done(3)
-		require.Equal(t, []any{wire.OutcomeTooMany, wire.LimitSubscriptions, relay.ErrTooManySubscriptions.Error()}, []any{d.Outcome, d.Code, d.Text})
-		require.Equal(t, uint64(1), s.relay.Status().Drops["subscription.too_many"])
-		b.send(wire.LaneCtl, wire.KindLeave, wire.Leave{ID: 1})
-		b.done(1)
-		b.subscribe(wire.Subscribe{ID: 3, Pattern: "c"})
-	})
-}
-
 // TestAClientThatDoesNotReadHurtsNobody proves that publishers and other clients
 // do not wait for it, that no more is held for it than its limit, and that it gets
 // its gap, exact, before anything else, when it reads again.
@@ -300,9 +279,7 @@ func TestAClientThatDoesNotReadHurtsNobody(t *testing.T) {
 func (s *stage) attachMute() *binding {
 	s.t.Helper()
 	b := s.dial()
-	h := hello()
-	b.hello, b.began = h, time.Now()
-	b.send(wire.LaneCtl, wire.KindHello, &h)
+	b.say(hello())
 	_, k, body, err := b.frames.Next()
 	require.NoError(s.t, err)
 	require.Equal(s.t, wire.KindHello, k)

@@ -13,23 +13,20 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/relay"
 )
 
-// open asks for a tunnel and returns the reply.
-func (b *binding) open(id, number uint64, cluster string) wire.Reply {
+// askTunnel asks for a tunnel.
+func (b *binding) askTunnel(id, number uint64, cluster string) {
 	b.t.Helper()
 	o := wire.TunnelOpen{ID: number, Credit: 1 << 16, Body: []byte("first")}
 	b.request(wire.Request{ID: id, Pattern: uint8(patterns.PatternTunnel), Route: &wire.Route{Cluster: cluster}, Tail: tail(string(o.AppendTo(nil)))})
-	for {
-		k, body := b.next()
-		if k != wire.KindReply {
-			continue // the other side may be quick
-		}
-		r, err := wire.DecodeReply(body)
-		require.NoError(b.t, err)
-		return r
-	}
+}
+
+// open is askTunnel, and returns the reply. The other side may be quick.
+func (b *binding) open(id, number uint64, cluster string) wire.Reply {
+	b.t.Helper()
+	b.askTunnel(id, number, cluster)
+	return behind(b, wire.KindReply, wire.DecodeReply)
 }
 
 // accept takes a tunnel that is delivered.
@@ -52,15 +49,7 @@ func (b *binding) data(id uint64, flags uint8, text string) {
 // before.
 func nextOf[M any](b *binding, kind wire.Kind, decode func([]byte) (M, error)) M {
 	b.t.Helper()
-	for {
-		k, body := b.next()
-		if k == kind {
-			m, err := decode(body)
-			require.NoError(b.t, err)
-			return m
-		}
-		require.Contains(b.t, []wire.Kind{wire.KindTunnelCredit, wire.KindTunnelData, wire.KindGap}, k)
-	}
+	return behind(b, kind, decode, wire.KindTunnelCredit, wire.KindTunnelData, wire.KindGap)
 }
 
 // echoTunnel sends back each message.
@@ -83,8 +72,7 @@ func echoTunnel(ctx context.Context, tu patterns.Tunnel) error {
 // good order.
 func TestATunnelsFrames(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
-		_, err := s.node.Serve(t.Context(), "pipe", patterns.Service{Tunnel: echoTunnel}, patterns.Limits{})
-		require.NoError(t, err)
+		s.serveEcho("pipe")
 		b := s.attach()
 		r := b.open(1, 5, "pipe")
 		require.Zero(t, r.Outcome, bodyOf(t, r.Tail))
@@ -106,12 +94,8 @@ func TestATunnelsFrames(t *testing.T) {
 // within the credit that it gave, and that each end is told.
 func TestATunnelGoesFromClientToClient(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
-		server, caller := s.attach(), s.attach()
-		server.register(1, "pipe")
-		caller.request(wire.Request{
-			ID: 1, Pattern: uint8(patterns.PatternTunnel), Route: &wire.Route{Cluster: "pipe"},
-			Tail: tail(string(wire.TunnelOpen{ID: 5, Credit: 1 << 16, Body: []byte("first")}.AppendTo(nil))),
-		})
+		server, caller := s.pair("pipe")
+		caller.askTunnel(1, 5, "pipe")
 		o := server.accept(1 << 16)
 		require.Equal(t, "first", string(o.Body))
 		require.Zero(t, caller.reply().Outcome)
@@ -132,12 +116,8 @@ func TestATunnelGoesFromClientToClient(t *testing.T) {
 // session ends, and not before.
 func TestATunnelEndsWithItsClient(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
-		server, caller := s.attach(), s.attach()
-		server.register(1, "pipe")
-		caller.request(wire.Request{
-			ID: 1, Pattern: uint8(patterns.PatternTunnel), Route: &wire.Route{Cluster: "pipe"},
-			Tail: tail(string(wire.TunnelOpen{ID: 5, Credit: 1 << 16}.AppendTo(nil))),
-		})
+		server, caller := s.pair("pipe")
+		caller.askTunnel(1, 5, "pipe")
 		o := server.accept(1 << 16)
 		require.Zero(t, caller.reply().Outcome)
 		server.conn.Close()
@@ -152,31 +132,11 @@ func TestATunnelEndsWithItsClient(t *testing.T) {
 	})
 }
 
-// TestOneTunnelBeyondTheLimit proves that it is refused with the named error, and
-// counted.
-func TestOneTunnelBeyondTheLimit(t *testing.T) {
-	play(t, func(cfg *relayConfig) { cfg.Limits.Tunnels = 1 }, func(t *testing.T, s *stage) {
-		_, err := s.node.Serve(t.Context(), "pipe", patterns.Service{Tunnel: echoTunnel}, patterns.Limits{})
-		require.NoError(t, err)
-		b := s.attach()
-		require.Zero(t, b.open(1, 5, "pipe").Outcome)
-		r := b.open(2, 6, "pipe")
-		require.Equal(t, wire.OutcomeTooMany, r.Outcome)
-		require.Equal(t, wire.LimitTunnels, r.Code)
-		require.Equal(t, relay.ErrTooManyTunnels.Error(), bodyOf(t, r.Tail))
-		require.Equal(t, uint64(1), s.relay.Status().Drops["tunnel.too_many"])
-		b.send(wire.LaneCtl, wire.KindTunnelReset, &wire.TunnelReset{ID: 5, Flags: wire.FlagOpener})
-		eventually(t, func() bool { return s.relay.Status().Clients[0].Tunnels == 0 }, "it stays")
-		require.Zero(t, b.open(3, 7, "pipe").Outcome)
-	})
-}
-
 // TestADrainLetsTunnelsFinish proves that open tunnels go on while the relay
 // drains, and that none is opened.
 func TestADrainLetsTunnelsFinish(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
-		_, err := s.node.Serve(t.Context(), "pipe", patterns.Service{Tunnel: echoTunnel}, patterns.Limits{})
-		require.NoError(t, err)
+		s.serveEcho("pipe")
 		b := s.attach()
 		require.Zero(t, b.open(1, 5, "pipe").Outcome)
 		ended := s.shutdown()
