@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/relay/internal/peercred"
 	"github.com/arke-mesh/arke/relay/internal/unixsock"
@@ -40,9 +41,7 @@ func (r *Relay) accept(l net.Listener) {
 			return
 		case err != nil:
 			r.log.Warn("can't accept a connection", zap.Error(err))
-			select {
-			case <-time.After(acceptPause):
-			case <-r.ctx.Done():
+			if !overlay.Sleep(r.ctx, r.clock, "relay/accept", acceptPause) {
 				return
 			}
 		default:

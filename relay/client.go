@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/gate"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay/session"
 	"github.com/arke-mesh/arke/patterns"
@@ -46,6 +47,20 @@ type client struct {
 type seat struct {
 	from  source
 	taken bool // guarded by Relay.mu
+}
+
+// life is that of a client, from its Hello until nothing is left of its session.
+type life struct {
+	ctx    context.Context // ends with the session
+	cancel context.CancelFunc
+	gone   chan struct{} // closed when nothing is left of the session
+	gate   gate.Gate     // of what runs for the client
+}
+
+func newLife(parent context.Context) *life {
+	l := &life{gone: make(chan struct{})}
+	l.ctx, l.cancel = context.WithCancel(parent)
+	return l
 }
 
 // newClient makes the client that said h, for whom there is a place. number is of

@@ -18,6 +18,23 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 )
 
+// dropReason is why the client, or its relay after the client was told that all
+// was well, did not send what the program gave it.
+type dropReason uint8
+
+const (
+	dropTooLarge   dropReason = iota // a publication was beyond a limit
+	dropWouldBlock                   // TryPublish would have had to wait
+	dropRefused                      // the relay could not publish it after all
+	dropLost                         // it was lost with the relay, which may have published it
+	dropReasons
+)
+
+// String implements drop.Reason.
+func (r dropReason) String() string {
+	return [...]string{"publish.too_large", "publish.would_block", "publish.refused", "publish.lost"}[r]
+}
+
 // publisher is what a client publishes, over all sessions. All methods may be
 // called concurrently.
 type publisher struct {
@@ -82,8 +99,9 @@ func (p *publisher) confirm(ctx context.Context, id uint64, topic string, m patt
 	if deadline, limited := ctx.Deadline(); limited {
 		f.Deadline = p.link.LinkTime(deadline)
 	}
-	head, err := p.encode(f, m)
+	headers, _, err := p.check(topic, m)
 	if err == nil {
+		head := wire.AppendHeaders(f.AppendHead(nil), headers)
 		err = p.refuse(p.link.sendWait(ctx, wire.LanePub, wire.KindPublish, head, m.Body))
 	}
 	if err != nil {
@@ -119,15 +137,6 @@ func (p *publisher) put(dst []byte, topic string, m patterns.Message) (head []by
 	own := len(head)
 	head = wire.AppendHeaders(wire.AppendMessage(head, "", nil, n), headers)
 	return head, p.grow.put(p.link, topic, head, own, m.Body)
-}
-
-// encode is what of a message travels before its body, or says why it can't.
-func (p *publisher) encode(f wire.LeafPublish, m patterns.Message) ([]byte, error) {
-	headers, _, err := p.check(f.Topic, m)
-	if err != nil {
-		return nil, err
-	}
-	return wire.AppendHeaders(f.AppendHead(nil), headers), nil
 }
 
 // check says why a message can't be sent, or how many bytes headers and body have as they

@@ -26,15 +26,7 @@ func Of(c syscall.Conn) (cred Credentials, ok bool, err error) {
 	return cred, ok, nil
 }
 
-// Tells says whether this system tells whose process is at the other end.
-const Tells = tells
-
 // In says whether the process is of one of the groups.
 func (c Credentials) In(groups []int) bool {
 	return slices.ContainsFunc(c.Groups, func(g int) bool { return slices.Contains(groups, g) })
 }
-
-// Gone returns what says whether the process that connected c has ended, a moment
-// after it has; nil where that can't be told. Of a pid that another process got
-// meanwhile it says no.
-func Gone(c syscall.Conn) func() bool { return gone(c) }

@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const tells = true
+// Tells says whether this system tells whose process is at the other end.
+const Tells = true
 
 // lookUp returns the credentials of the process that connected, or that listened.
 func lookUp(c syscall.Conn) (Credentials, bool, error) {
@@ -70,9 +71,10 @@ func supplementary(c syscall.Conn) ([]int, error) {
 	return groups, nil
 }
 
-// gone returns what says whether the process that connected has ended; nil if it
-// can't be seen from here, as from another container.
-func gone(c syscall.Conn) func() bool {
+// Gone returns what says whether the process that connected c has ended, a moment
+// after it has; nil where that can't be told, as from another container. Of a pid that
+// another process got meanwhile it says no.
+func Gone(c syscall.Conn) func() bool {
 	cred, err := credentials(c)
 	if err != nil || cred.Pid <= 0 {
 		return nil
