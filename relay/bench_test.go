@@ -6,7 +6,6 @@ package relay_test
 import (
 	"crypto/rand"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"sync/atomic"
 	"syscall"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/relay/client"
 	"github.com/arke-mesh/arke/security"
 )
@@ -162,12 +160,8 @@ func (h *hearer) wait(b *testing.B, n int, publish func()) {
 // each.
 func twoRelays(b *testing.B) (near, far *client.Client) {
 	attach := func(n *node.Node) *client.Client {
-		socket := filepath.Join(b.TempDir(), "r.sock")
-		r, err := relay.New(relay.Config{Node: n, Peer: n.Self().String(), Socket: socket})
-		require.NoError(b, err)
-		require.NoError(b, r.Start(b.Context()))
-		b.Cleanup(func() { r.Close() })
-		c, err := client.New(client.Config{Socket: socket})
+		_, cfg := startOn(b, n, nil)
+		c, err := client.New(client.Config{Socket: cfg.Socket})
 		require.NoError(b, err)
 		require.NoError(b, c.Start(b.Context()))
 		b.Cleanup(func() { c.Close() })
@@ -183,9 +177,7 @@ func twoNodes(b *testing.B) (near, far *node.Node) {
 	require.NoError(b, err)
 	var seeds []string
 	start := func() *node.Node {
-		n, err := node.New(node.Config{Network: file, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Seeds: seeds, NoMDNS: true})
-		require.NoError(b, err)
-		b.Cleanup(func() { n.Close() })
+		n := nodeOf(b, file, seeds...)
 		require.NoError(b, n.Start(b.Context()))
 		seeds = n.Status().Addrs
 		return n

@@ -96,8 +96,8 @@ func TestOneMuteConnectionTooManyIsCounted(t *testing.T) {
 // refused, and do not read it.
 func TestSilentConnectionsLockNobodyOut(t *testing.T) {
 	r, cfg := start(t, func(cfg *relay.Config) {
+		guard(cfg)
 		cfg.Limits.Handshake = time.Minute
-		cfg.Listen, cfg.Tokens = "127.0.0.1:0", []relay.Token{{Name: "sesame", Secret: sesame}}
 	})
 	soon := func(what string) {
 		t.Helper()
@@ -132,8 +132,8 @@ func TestSilentConnectionsLockNobodyOut(t *testing.T) {
 // from one source keep nobody out who comes from another one.
 func TestClientsOfOneSourceLeavePlacesForOthers(t *testing.T) {
 	r, cfg := start(t, func(cfg *relay.Config) {
+		guard(cfg)
 		cfg.Limits.Clients = 4
-		cfg.Listen, cfg.Tokens = "127.0.0.1:0", []relay.Token{{Name: "sesame", Secret: sesame}}
 	})
 	knock := func() *binding {
 		b := dial(t, "tcp", r.Addr())
@@ -149,29 +149,6 @@ func TestClientsOfOneSourceLeavePlacesForOthers(t *testing.T) {
 	require.Contains(t, end.Text, "of 127.0.0.1")
 	attach(t, cfg.Socket)
 	attach(t, cfg.Socket)
-}
-
-// TestAHelloIsShort proves that who has not said Hello makes the relay keep memory
-// for a short frame only, whatever length it announces.
-func TestAHelloIsShort(t *testing.T) {
-	_, cfg := start(t, func(cfg *relay.Config) { cfg.Limits.Handshake = time.Minute })
-	b := dial(t, "unix", cfg.Socket)
-	b.write([]byte{0, 0, 0x10, 1, byte(wire.KindHello)}) // one more than 4 KiB, and nothing follows
-	b.read()
-	end := b.goodbye()
-	require.Equal(t, wire.EndProtocol, end.Code)
-	require.Contains(t, end.Text, "at most 4096")
-}
-
-// TestACallsIDIsItsOwn proves that an id which is in use is the client's fault.
-func TestACallsIDIsItsOwn(t *testing.T) {
-	play(t, nil, func(t *testing.T, s *stage) {
-		b := s.attach()
-		b.register(1, "geo")
-		b.ask(1, "geo", "")
-		b.ask(1, "geo", "")
-		require.Contains(t, behind(b, wire.KindGoodbye, wire.DecodeLeafGoodbye).Text, "call 1")
-	})
 }
 
 // TestASlowClientHurtsNobodyElse proves that a client which stops reading is

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/relay"
 )
 
 // TestThePageSuffices has a program in Python, which was written from the page in
@@ -28,9 +27,7 @@ func TestThePageSuffices(t *testing.T) {
 	}
 	n := lone(t)
 	require.NoError(t, n.Start(t.Context()))
-	r, cfg := startOn(t, n, func(cfg *relay.Config) {
-		cfg.Listen, cfg.Tokens = "127.0.0.1:0", []relay.Token{{Name: "letters", Secret: letters}, {Name: "sesame", Secret: sesame}}
-	})
+	r, cfg := startOn(t, n, guard)
 	at, token := cfg.Socket, ""
 	python := func(args ...string) *exec.Cmd {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -22,7 +22,13 @@ func lone(t *testing.T) *node.Node {
 	t.Helper()
 	file, err := security.GenerateNetworkFile("test", rand.Reader)
 	require.NoError(t, err)
-	n, err := node.New(node.Config{Network: file, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, NoMDNS: true})
+	return nodeOf(t, file)
+}
+
+// nodeOf returns a node of a network that is not started, either.
+func nodeOf(t testing.TB, file security.NetworkFile, seeds ...string) *node.Node {
+	t.Helper()
+	n, err := node.New(node.Config{Network: file, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Seeds: seeds, NoMDNS: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	return n
@@ -44,7 +50,7 @@ func real(t *testing.T) (*relay.Relay, *node.Node, relay.Config) {
 	return r, n, cfg
 }
 
-func startOn(t *testing.T, n *node.Node, change func(*relay.Config)) (*relay.Relay, relay.Config) {
+func startOn(t testing.TB, n *node.Node, change func(*relay.Config)) (*relay.Relay, relay.Config) {
 	t.Helper()
 	cfg := relay.Config{Node: n, Peer: n.Self().String(), Socket: filepath.Join(t.TempDir(), "arke", "relay.sock")}
 	if change != nil {

@@ -38,7 +38,8 @@ func TestTheRelaysHelloTellsTheLimits(t *testing.T) {
 }
 
 // TestARefusedClientIsToldWhy proves that a client which can't attach is told so,
-// in words, and that each refusal is counted.
+// in words, and that each refusal is counted; and that who has not said Hello makes the
+// relay keep memory for a short frame only, whatever length it announces.
 func TestARefusedClientIsToldWhy(t *testing.T) {
 	play(t, func(cfg *relayConfig) { cfg.Limits.Clients = 1 }, func(t *testing.T, s *stage) {
 		old := hello()
@@ -51,6 +52,7 @@ func TestARefusedClientIsToldWhy(t *testing.T) {
 		}{
 			{"version", frame(wire.LaneCtl, wire.KindHello, &old), wire.EndVersion, "this relay speaks versions 1 to 1 of the protocol, the client 7 to 9"},
 			{"no hello", frame(wire.LaneCtl, wire.KindBeat, &wire.LeafBeat{}), wire.EndProtocol, "hello"},
+			{"longer than 4 KiB, of which nothing follows", []byte{0, 0, 0x10, 1, byte(wire.KindHello)}, wire.EndProtocol, "at most 4096"},
 			{"not our protocol", []byte("GET / HTTP/1.1\r\n\r\n"), wire.EndProtocol, "too large"},
 			{"not our magic", append([]byte{0, 0, 0, 101, 1}, make([]byte, 100)...), wire.EndProtocol, "magic"},
 			{"mute", []byte{0, 0}, wire.EndTimeout, "no hello in time"},
@@ -70,7 +72,7 @@ func TestARefusedClientIsToldWhy(t *testing.T) {
 		require.Equal(t, wire.EndFull, end.Code)
 		require.Contains(t, end.Text, relay.ErrTooManyClients.Error())
 		require.Equal(t, map[string]uint64{
-			"refused.version": 1, "refused.protocol": 3, "refused.timeout": 1, "refused.too_many_clients": 1,
+			"refused.version": 1, "refused.protocol": 4, "refused.timeout": 1, "refused.too_many_clients": 1,
 		}, s.relay.Status().Drops)
 	})
 }
@@ -81,6 +83,7 @@ func TestABrokenProtocolEndsTheSession(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
 		s.serveEcho("geo")
 		serve := frame(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 1, Cluster: "a", Patterns: 15})
+		waits := frame(wire.LaneRPC, wire.KindRequest, &wire.Request{ID: 1, Route: &wire.Route{Cluster: "nobody", Options: wire.RouteWait}, Tail: tail("")})
 		second := hello()
 		tests := []struct {
 			name string
@@ -96,6 +99,7 @@ func TestABrokenProtocolEndsTheSession(t *testing.T) {
 			{"a request without a route", frame(wire.LaneRPC, wire.KindRequest, &wire.Request{ID: 1, Tail: tail("")}), "route"},
 			{"a registration twice", append(serve, serve...), "id 1 is in use"},
 			{"an id twice", append(frame(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 1, Cluster: "a", Patterns: 15}), frame(wire.LaneCtl, wire.KindSubscribe, &wire.Subscribe{ID: 1, Pattern: "a"})...), "id 1 is in use"},
+			{"a call twice", append(waits, waits...), "call 1"},
 			{"a publication on another lane", wire.AppendFrame(nil, wire.LaneRPC, wire.KindPublish, (&wire.LeafPublish{Topic: "a"}).AppendHead(nil), tail("")), "another lane"},
 			{"a reply with a sender", frame(wire.LaneRPC, wire.KindReply, &wire.Reply{ID: 1, From: &wire.From{}, Tail: tail("")}), "reply"},
 		}

@@ -19,64 +19,52 @@ import (
 	"github.com/arke-mesh/arke/relay"
 )
 
-// This test checks that a process of another user is refused even where the
-// permissions of the socket would let it in.
-func TestAnotherUserIsRefused(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can be somebody else")
-	}
-	_, cfg := start(t, nil)
-	for dir := filepath.Dir(cfg.Socket); dir != os.TempDir(); dir = filepath.Dir(dir) {
-		require.NoError(t, os.Chmod(dir, 0o755))
-	}
-	require.NoError(t, os.Chmod(cfg.Socket, 0o666))
-
-	conn := connectAs(t, 65534, nil, cfg.Socket)
-	b := newBinding(t, conn)
-	b.read()
-	refused := b.goodbye()
-	require.Equal(t, wire.EndUser, refused.Code)
-	require.Contains(t, refused.Text, "belongs to user 65534")
-	attach(t, cfg.Socket) // we still may
-}
-
 // This test checks that a relay which is shared takes processes of the users and
 // groups that it is shared with, and says so to others; and that the socket and the
-// directory that it makes let them in.
+// directory that it makes let them in. One that is not shared refuses others even where
+// these would let them in.
 func TestASharedRelayTakesOthers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be somebody else")
 	}
 	const user, group = 65533, 4242
+	const others = "its owner, user 0, can allow"
 	for _, tt := range []struct {
-		name   string
-		share  relay.Share
-		user   int
-		groups []uint32
-		want   wire.EndCode // 0 = it may attach
+		name    string
+		share   relay.Share
+		user    int
+		groups  []uint32
+		refused string // "" = it may attach
 	}{
-		{"a user", relay.Share{Users: []int{user}}, user, nil, 0},
-		{"another user", relay.Share{Users: []int{user}}, user + 1, nil, wire.EndUser},
-		{"a group", relay.Share{Groups: []int{group}}, user, []uint32{9, group}, 0},
-		{"another group", relay.Share{Groups: []int{group}}, user, []uint32{9}, wire.EndUser},
-		{"the socket's group", relay.Share{Group: group}, user, []uint32{group}, 0},
-		{"anyone", relay.Share{Anyone: true}, user, nil, 0},
+		{"a user", relay.Share{Users: []int{user}}, user, nil, ""},
+		{"another user", relay.Share{Users: []int{user}}, user + 1, nil, others},
+		{"a group", relay.Share{Groups: []int{group}}, user, []uint32{9, group}, ""},
+		{"another group", relay.Share{Groups: []int{group}}, user, []uint32{9}, others},
+		{"the socket's group", relay.Share{Group: group}, user, []uint32{group}, ""},
+		{"anyone", relay.Share{Anyone: true}, user, nil, ""},
+		{"nobody", relay.Share{}, user, nil, "belongs to user 65533"},
 	} {
 		r, cfg := start(t, func(cfg *relay.Config) { cfg.Share = tt.share })
-		for dir := filepath.Dir(filepath.Dir(cfg.Socket)); dir != os.TempDir(); dir = filepath.Dir(dir) {
+		made := filepath.Dir(cfg.Socket)
+		if tt.name == "nobody" {
+			require.NoError(t, os.Chmod(made, 0o755))
+			require.NoError(t, os.Chmod(cfg.Socket, 0o666))
+		}
+		for dir := filepath.Dir(made); dir != os.TempDir(); dir = filepath.Dir(dir) {
 			require.NoError(t, os.Chmod(dir, 0o755))
 		}
 		b := newBinding(t, connectAs(t, tt.user, tt.groups, cfg.Socket))
-		if tt.want == 0 {
+		if tt.refused == "" {
 			b.greet(hello())
 			require.Empty(t, r.Status().Drops, tt.name)
 			continue
 		}
 		b.read()
 		end := b.goodbye()
-		require.Equal(t, tt.want, end.Code, tt.name)
-		require.Contains(t, end.Text, "its owner, user 0, can allow", tt.name)
+		require.Equal(t, wire.EndUser, end.Code, tt.name)
+		require.Contains(t, end.Text, tt.refused, tt.name)
 		require.Equal(t, map[string]uint64{"refused.user": 1}, r.Status().Drops, tt.name)
+		attach(t, cfg.Socket) // we still may
 	}
 }
 

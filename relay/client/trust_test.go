@@ -113,5 +113,6 @@ func TestTheMachinesRelayComesSecond(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(own), 0o700))
 	require.NoError(t, os.WriteFile(own, nil, 0o600))
 	require.Equal(t, own, findSocket("", dir, machine))
+	require.Equal(t, own, FindSocket("", dir), "what is there comes before the machine's")
 	require.Equal(t, "/run/arke/relay.sock", machineSocket)
 }
