@@ -204,7 +204,7 @@ func (a *attachment) changed() {
 // missed is called when nothing reaches the client: others are asked, and what is
 // with it is in doubt unless it comes back soon.
 func (a *attachment) missed() {
-	a.c.deliveries.suspect()
+	a.c.deliveries.mark(missing)
 	a.c.relay.clock.AfterFunc("relay/doubt", doubtAfter, func() {
 		if a.c.deliveries.doubt() {
 			a.c.topics.pause(true)
@@ -214,6 +214,6 @@ func (a *attachment) missed() {
 
 // recovered is called when it can be reached again.
 func (a *attachment) recovered() {
-	a.c.deliveries.recover()
+	a.c.deliveries.mark(attached)
 	a.c.topics.pause(false)
 }

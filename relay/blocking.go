@@ -27,10 +27,7 @@ const (
 // not taken is bounded by the client's: so that the limits that count are the
 // client's.
 type blocking struct {
-	t             *topics
-	id            uint64
-	pattern       string
-	options       patterns.SubscribeOptions
+	wanted
 	length, bytes int
 	source        patterns.Subscription // not nil once it is open
 
@@ -47,14 +44,11 @@ var (
 	_ patterns.Subscriber = (*blocking)(nil)
 )
 
-func newBlocking(t *topics, f *wire.Subscribe, o patterns.SubscribeOptions) *blocking {
+func newBlocking(w wanted, f *wire.Subscribe) *blocking {
 	limits := patterns.SubscribeOptions{QueueLength: int(f.Length), QueueBytes: int(f.Bytes)}.WithDefaults()
-	o.Overflow, o.QueueLength, o.Origin = patterns.OverflowBlock, 1, t.c.origin
-	return &blocking{t: t, id: f.ID, pattern: f.Pattern, options: o, length: limits.QueueLength, bytes: limits.QueueBytes}
+	w.options.Overflow, w.options.QueueLength, w.options.Origin = patterns.OverflowBlock, 1, w.t.c.origin
+	return &blocking{wanted: w, length: limits.QueueLength, bytes: limits.QueueBytes}
 }
-
-// name implements place.
-func (b *blocking) name() string { return b.pattern }
 
 // open implements place.
 func (b *blocking) open(ctx context.Context) (_ uint64, err error) {

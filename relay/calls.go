@@ -244,10 +244,7 @@ func (k *call) finish(r wire.Reply, tail []byte) {
 		r.Tail = tail
 	}
 	s.c.answers.reply(r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.busy--
-	s.rest()
+	s.leave()
 }
 
 // fail is finish for a call that nobody answered.
@@ -346,7 +343,7 @@ func (s *calls) rest() {
 }
 
 // enter counts work that is no call and outlives its frame, unless none is taken any
-// more; leave is its end.
+// more; leave is its end, and that of a call.
 func (s *calls) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -191,9 +191,6 @@ func (c *client) leave(code wire.EndCode, text string, patience time.Duration) {
 // tooLarge says that the client does not take so many bytes of a message.
 func (c *client) tooLarge(size int) bool { return size > c.largest }
 
-// dismiss ends the session of a client that is to attach again.
-func (c *client) dismiss(text string) { c.leave(wire.EndOther, text, linger) }
-
 // now is the relay's time, linkTime what the client is told of t, and localTime
 // the reverse for what the client says.
 func (c *client) now() time.Time { return c.relay.clock.Now() }

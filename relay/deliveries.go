@@ -248,12 +248,6 @@ func (s *deliveries) handleReply(body []byte) error {
 	return nil
 }
 
-// suspect is called when the connection broke, or when nothing is heard: callers
-// shall rather ask others.
-func (s *deliveries) suspect() {
-	s.mark(missing, true)
-}
-
 // doubt has others asked for what the client has not seen, and what may be
 // repeated, where there are others. What may not, or was refused elsewhere, waits
 // for the client, or the end of its session. It is false if the client is back.
@@ -319,11 +313,9 @@ func (s *deliveries) othersIn(cluster string) bool {
 	return err == nil && slices.ContainsFunc(members, func(m patterns.Member) bool { return m.State == "live" })
 }
 
-// recover is called when the client is back.
-func (s *deliveries) recover() { s.mark(attached, false) }
-
-// mark has callers know what became of the client.
-func (s *deliveries) mark(r reach, suspect bool) {
+// mark has callers know what became of the client: that it is back, or that they shall
+// rather ask others.
+func (s *deliveries) mark(r reach) {
 	s.mu.Lock()
 	if s.reach == over {
 		s.mu.Unlock()
@@ -333,7 +325,7 @@ func (s *deliveries) mark(r reach, suspect bool) {
 	list := slices.SortedFunc(maps.Keys(s.members), func(a, b *member) int { return cmp.Compare(a.id, b.id) })
 	s.mu.Unlock()
 	for _, m := range list {
-		m.reg.Suspect(suspect)
+		m.reg.Suspect(r != attached)
 	}
 }
 

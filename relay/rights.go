@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/name"
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/policy"
 )
@@ -167,7 +168,7 @@ func (s *claims) obey(p *policy.Policy) {
 		for _, k := range s.all(kind) {
 			if !c.rights.stillMay(p, verb, k.name()) {
 				c.log.Warn("ended the session of a client that the policy does not let keep what it has", zap.Stringer("who", c.rights.who), zap.Stringer("verb", verb), zap.String("name", k.name()))
-				c.dismiss("the policy of this relay has changed")
+				c.leave(wire.EndOther, "the policy of this relay has changed", linger) // it is to attach again
 				return
 			}
 		}

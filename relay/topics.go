@@ -49,9 +49,10 @@ func (t *topics) handleSubscribe(body []byte) error {
 		Queue: f.Queue, NoEcho: f.Options&wire.SubscribeNoEcho != 0, Signed: f.Options&wire.SubscribeSigned != 0,
 		Keys: t.c.conn.keys.topic(f.Pattern),
 	}
-	var p place = &listener{t: t, id: f.ID, pattern: f.Pattern, options: o}
+	w := wanted{t, f.ID, f.Pattern, o}
+	var p place = &listener{wanted: w}
 	if f.Options&wire.SubscribeBlocks != 0 {
-		p = newBlocking(t, &f, o)
+		p = newBlocking(w, &f)
 	}
 	return t.c.claims.begin(f.ID, subscription, f.Timeout, p)
 }
@@ -63,12 +64,20 @@ func (t *topics) forget(id uint64) {
 	t.lost.forget(id)
 }
 
-// listener is an ordinary subscription.
-type listener struct {
+// wanted is what a client subscribes to.
+type wanted struct {
 	t       *topics
 	id      uint64
 	pattern string
 	options patterns.SubscribeOptions
+}
+
+// name implements place.
+func (w *wanted) name() string { return w.pattern }
+
+// listener is an ordinary subscription.
+type listener struct {
+	wanted
 
 	// Guarded by mu.
 	mu     sync.Mutex
@@ -79,9 +88,6 @@ type listener struct {
 }
 
 var _ place = (*listener)(nil)
-
-// name implements place.
-func (l *listener) name() string { return l.pattern }
 
 // open implements place.
 func (l *listener) open(ctx context.Context) (uint64, error) {

@@ -21,44 +21,35 @@ const (
 )
 
 // Request implements patterns.Messenger.
-func (c *Client) Request(ctx context.Context, cluster string, m patterns.Message, opts ...patterns.RequestOption) (reply patterns.Message, err error) {
-	err = c.call(ctx, func() (err error) {
-		reply, err = c.requests.Do(ctx, cluster, m, patterns.CollectOptions(opts))
-		return err
+func (c *Client) Request(ctx context.Context, cluster string, m patterns.Message, opts ...patterns.RequestOption) (patterns.Message, error) {
+	return call(ctx, c, func() (patterns.Message, error) {
+		return c.requests.Do(ctx, cluster, m, patterns.CollectOptions(opts))
 	})
-	return reply, err
 }
 
 // Survey implements patterns.Messenger.
-func (c *Client) Survey(ctx context.Context, cluster string, m patterns.Message, each func(patterns.SurveyReply) error, o patterns.SurveyOptions) (result patterns.SurveyResult, err error) {
-	err = c.call(ctx, func() (err error) {
-		result, err = c.surveys.Survey(ctx, cluster, m, each, o)
-		return err
-	})
-	return result, err
+func (c *Client) Survey(ctx context.Context, cluster string, m patterns.Message, each func(patterns.SurveyReply) error, o patterns.SurveyOptions) (patterns.SurveyResult, error) {
+	return call(ctx, c, func() (patterns.SurveyResult, error) { return c.surveys.Survey(ctx, cluster, m, each, o) })
 }
 
 // Push implements patterns.Messenger.
 func (c *Client) Push(ctx context.Context, cluster string, m patterns.Message, opts ...patterns.RequestOption) error {
-	return c.call(ctx, func() error { return c.pushes.Push(ctx, cluster, m, patterns.CollectOptions(opts)) })
+	_, err := call(ctx, c, func() (struct{}, error) {
+		return struct{}{}, c.pushes.Push(ctx, cluster, m, patterns.CollectOptions(opts))
+	})
+	return err
 }
 
 // Broadcast implements patterns.Messenger.
-func (c *Client) Broadcast(ctx context.Context, cluster string, m patterns.Message) (result patterns.BroadcastResult, err error) {
-	err = c.call(ctx, func() (err error) {
-		result, err = c.broadcasts.Broadcast(ctx, cluster, m)
-		return err
-	})
-	return result, err
+func (c *Client) Broadcast(ctx context.Context, cluster string, m patterns.Message) (patterns.BroadcastResult, error) {
+	return call(ctx, c, func() (patterns.BroadcastResult, error) { return c.broadcasts.Broadcast(ctx, cluster, m) })
 }
 
 // OpenTunnel implements patterns.Messenger.
-func (c *Client) OpenTunnel(ctx context.Context, cluster string, first patterns.Message, opts ...patterns.RequestOption) (t patterns.Tunnel, err error) {
-	err = c.call(ctx, func() (err error) {
-		t, err = c.tunnels.Open(ctx, cluster, first, patterns.CollectOptions(opts))
-		return err
+func (c *Client) OpenTunnel(ctx context.Context, cluster string, first patterns.Message, opts ...patterns.RequestOption) (patterns.Tunnel, error) {
+	return call(ctx, c, func() (patterns.Tunnel, error) {
+		return c.tunnels.Open(ctx, cluster, first, patterns.CollectOptions(opts))
 	})
-	return t, err
 }
 
 // Members implements patterns.Messenger.
@@ -84,31 +75,24 @@ func (c *Client) MembersAfter(ctx context.Context, cluster, version string) ([]p
 }
 
 // call makes one, and says more of the outcome where the relay is what could not
-// be reached.
-func (c *Client) call(ctx context.Context, f func() error) error {
+// be reached. While the relay is gone each call waits its own time.
+func call[T any](ctx context.Context, c *Client, f func() (T, error)) (got T, err error) {
 	if err := c.begin(); err != nil {
-		return err
+		return got, err
 	}
 	defer c.calls.leave()
 	if c.link.session.Load() == nil {
-		if err := c.await(ctx); err != nil {
-			return err
+		if err := c.link.arrival(ctx); err != nil {
+			return got, err
 		}
 	}
-	err := f()
+	got, err = f()
 	if errors.Is(err, patterns.ErrUnreachable) && !errors.Is(err, ErrNoRelay) {
 		if gone := c.link.gone(); gone != nil {
-			return fmt.Errorf("%w: %w", err, gone)
+			return got, fmt.Errorf("%w: %w", err, gone)
 		}
 	}
-	return err
-}
-
-// await waits for a relay that is gone. Each call waits its own time.
-func (c *Client) await(ctx context.Context) error {
-	ctx, cancel := c.link.limited(ctx)
-	defer cancel()
-	return c.link.arrival(ctx)
+	return got, err
 }
 
 // Serve implements patterns.Messenger. While the relay is gone it waits for it

@@ -74,9 +74,7 @@ func (p *presence) watch() *waiter {
 func (p *presence) unwatch(w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if i := slices.Index(p.waiters, w); i >= 0 {
-		p.waiters = slices.Delete(p.waiters, i, i+1)
-	}
+	p.waiters = slices.DeleteFunc(p.waiters, func(one *waiter) bool { return one == w })
 }
 
 // here says whether the relay is there now.
@@ -136,9 +134,11 @@ func await[T any](ctx context.Context, p *presence, answer <-chan T) (got T, err
 	}
 }
 
-// arrival waits for the relay as await does; an error that is ctx's is a
+// arrival waits for the relay as await does, limited; an error that is ctx's is a
 // DeadlineError.
 func (p *presence) arrival(ctx context.Context) error {
+	ctx, cancel := p.limited(ctx)
+	defer cancel()
 	_, err := await[struct{}](ctx, p, nil)
 	if err != nil && ctx.Err() != nil {
 		err = &patterns.DeadlineError{Cause: cause(ctx)}
