@@ -81,25 +81,20 @@ func TestThePolicyHoldsForEverything(t *testing.T) {
 		require.Contains(t, bodyOf(t, ask(ops, 0, "$status", "").Tail), `"who":"token ci"`)
 		require.Equal(t, wire.OutcomeUnauthorized, ask(ops, 0, "geo", "").Outcome)
 
-		claim := func(kind wire.Kind, m message) wire.Done {
-			ci.send(wire.LaneCtl, kind, m)
-			return ci.done(id)
-		}
 		for cluster, want := range map[string]wire.Outcome{"geo": 0, "shop": wire.OutcomeUnauthorized} {
 			id++
-			require.Equal(t, want, claim(wire.KindServe, &wire.Serve{ID: id, Cluster: cluster, Patterns: 1}).Outcome, cluster)
+			require.Equal(t, want, ci.tryServe(wire.Serve{ID: id, Cluster: cluster, Patterns: 1}).Outcome, cluster)
 		}
 		for pattern, want := range map[string]wire.Outcome{
 			"a.b": 0, "a.*": 0, "a.>": wire.OutcomeUnauthorized, "*.b": wire.OutcomeUnauthorized, "b.b": wire.OutcomeUnauthorized,
 		} {
 			for _, options := range []uint8{0, wire.SubscribeBlocks} {
 				id++
-				require.Equal(t, want, claim(wire.KindSubscribe, &wire.Subscribe{ID: id, Pattern: pattern, Options: options}).Outcome, pattern)
+				require.Equal(t, want, ci.trySubscribe(wire.Subscribe{ID: id, Pattern: pattern, Options: options}).Outcome, pattern)
 			}
 		}
 		publish := func(id uint64, topic string) wire.Done {
-			m := wire.LeafPublish{ID: id, Topic: topic, Tail: tail("yo")}
-			ci.write(wire.AppendFrame(nil, wire.LanePub, wire.KindPublish, m.AppendHead(nil), m.Tail))
+			ci.publish(id, topic, "yo")
 			return behind(ci, wire.KindDone, wire.DecodeDone)
 		}
 		require.Zero(t, publish(100, "a.b").Outcome)

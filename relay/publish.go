@@ -209,13 +209,12 @@ func (p *publisher) work(key string) {
 		if next.ID == wire.SeveralPublications {
 			p.run(ctx, &next)
 			more = p.pop(key)
-			p.done()
-			continue
+		} else {
+			nodes, err := p.c.relay.cfg.Node.PublishTail(ctx, next.Topic, next.Tail, p.options(next.Topic))
+			more = p.pop(key)
+			p.ended(&next, 1, nodes, err)
 		}
-		nodes, err := p.c.relay.cfg.Node.PublishTail(ctx, next.Topic, next.Tail, p.options(next.Topic))
 		cancel()
-		more = p.pop(key)
-		p.ended(&next, 1, nodes, err)
 		p.done()
 	}
 }

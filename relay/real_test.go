@@ -41,15 +41,6 @@ func start(t *testing.T, change func(*relay.Config)) (*relay.Relay, relay.Config
 	return startOn(t, lone(t), change)
 }
 
-// real is start over a node that is.
-func real(t *testing.T) (*relay.Relay, *node.Node, relay.Config) {
-	t.Helper()
-	n := lone(t)
-	require.NoError(t, n.Start(t.Context()))
-	r, cfg := startOn(t, n, nil)
-	return r, n, cfg
-}
-
 func startOn(t testing.TB, n *node.Node, change func(*relay.Config)) (*relay.Relay, relay.Config) {
 	t.Helper()
 	cfg := relay.Config{Node: n, Peer: n.Self().String(), Socket: filepath.Join(t.TempDir(), "arke", "relay.sock")}

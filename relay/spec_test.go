@@ -93,16 +93,7 @@ type exampleLine struct {
 }
 
 func (l exampleLine) fits(got []byte) bool {
-	digits := hex.EncodeToString(got)
-	if len(digits) != len(l.pattern) {
-		return false
-	}
-	for i := range digits {
-		if l.pattern[i] != '.' && l.pattern[i] != digits[i] {
-			return false
-		}
-	}
-	return true
+	return regexp.MustCompile("^" + l.pattern + "$").MatchString(hex.EncodeToString(got))
 }
 
 // TestTheProofsOnThePageAreRight proves the handshake with a token that the page

@@ -426,17 +426,11 @@ func TestADrainSendsWhatWaits(t *testing.T) {
 		ended := s.shutdown()
 		time.Sleep(time.Second)
 		b.read()
-		k, _ := b.next()
-		for k == wire.KindNotice || k == wire.KindDone {
-			k, _ = b.next()
+		for i := range 10 {
+			m := behind(b, wire.KindPublish, publicationOf, wire.KindNotice, wire.KindDone)
+			require.Equal(t, fmt.Sprint(i), bodyOf(t, m.Tail))
 		}
-		for range 9 {
-			require.Equal(t, wire.KindPublish, k)
-			k, _ = b.next()
-		}
-		for k != wire.KindGoodbye {
-			k, _ = b.next()
-		}
+		b.goodbye()
 		b.conn.Close()
 		require.NoError(t, <-ended)
 	})

@@ -132,10 +132,7 @@ func (d *desk) serve(conn net.Conn) {
 		return
 	}
 	hello, err := wire.DecodeLeafHello(body)
-	if err != nil {
-		return
-	}
-	if d.hangsUp() {
+	if err != nil || d.hangsUp() {
 		return
 	}
 	s, answer, over := d.welcome(conn, &hello)
@@ -170,9 +167,7 @@ func (d *desk) left() error {
 }
 
 func (d *desk) welcome(conn net.Conn, hello *wire.LeafHello) (*session.Session, wire.RelayHello, chan struct{}) {
-	d.mu.Lock()
-	old := d.sess
-	d.mu.Unlock()
+	old := d.session()
 	var received wire.Counts
 	if old != nil {
 		received = old.Detach()
