@@ -247,8 +247,11 @@ func (k *call) finish(r wire.Reply, tail []byte) {
 	s.leave()
 }
 
-// fail is finish for a call that nobody answered.
-func (k *call) fail(err error) { k.finish(failed(k.id, k.outcome(err)), nil) }
+// fail is finish for a call that nobody answered. It counts a limit of the client's.
+func (k *call) fail(err error) {
+	k.of.c.relay.count.limit(err)
+	k.finish(failed(k.id, k.outcome(err)), nil)
+}
 
 // replyOf is the reply without its tail, unless it is an error's.
 func replyOf(id uint64, a request.Answer, err error) wire.Reply {

@@ -34,7 +34,6 @@ func (s *calls) everybody(k *call, r *wire.Route) {
 	q := &inquiry{call: k, ctx: ctx, all: all}
 	if err := s.c.work("relay/everybody", func() { defer cancel(); q.run() }); err != nil {
 		cancel()
-		s.c.relay.count.limit(err)
 		k.fail(err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // sees the named error and its counter; and that the place is there again
 // afterwards.
 func TestOneBeyondALimitIsTheNamedError(t *testing.T) {
-	play(t, func(cfg *relayConfig) {
+	play(t, func(cfg *relay.Config) {
 		cfg.Limits.Registrations, cfg.Limits.Requests, cfg.Limits.RequestBytes = 2, 2, 300
 		cfg.Limits.Subscriptions, cfg.Limits.Tunnels = 2, 1
 	}, func(t *testing.T, s *stage) {
@@ -156,7 +156,7 @@ func TestClientsOfOneSourceLeavePlacesForOthers(t *testing.T) {
 // that nobody else notices, and that its session ends at last.
 func TestASlowClientHurtsNobodyElse(t *testing.T) {
 	const limit, size, count = 1 << 20, 32 << 10, 100
-	play(t, func(cfg *relayConfig) { cfg.Limits.QueueBytes = limit }, func(t *testing.T, s *stage) {
+	play(t, func(cfg *relay.Config) { cfg.Limits.QueueBytes = limit }, func(t *testing.T, s *stage) {
 		s.serveEcho("fast")
 		slow := s.attachMute()
 		slow.send(wire.LaneCtl, wire.KindServe, &wire.Serve{ID: 1, Cluster: "slow", Concurrency: 1000, Patterns: 15})
@@ -189,7 +189,7 @@ func TestASlowClientHurtsNobodyElse(t *testing.T) {
 // that reads late, as far as its limits go, and that those beyond are replaced by
 // something smaller that says so: none is dropped without a word.
 func TestAReplyThatFindsNoRoomIsReportedLost(t *testing.T) {
-	play(t, func(cfg *relayConfig) {
+	play(t, func(cfg *relay.Config) {
 		cfg.Limits.QueueBytes, cfg.Limits.RequestBytes = 1<<20, 2<<20
 	}, func(t *testing.T, s *stage) {
 		s.serveEcho("geo")
@@ -220,7 +220,7 @@ func TestAReplyThatFindsNoRoomIsReportedLost(t *testing.T) {
 // TestAFloodOfCallsHasAnEnd proves that a client which asks for more and more
 // without reading loses its session.
 func TestAFloodOfCallsHasAnEnd(t *testing.T) {
-	play(t, func(cfg *relayConfig) { cfg.Limits.QueueBytes, cfg.Limits.Requests = 1<<16, 100 }, func(t *testing.T, s *stage) {
+	play(t, func(cfg *relay.Config) { cfg.Limits.QueueBytes, cfg.Limits.Requests = 1<<16, 100 }, func(t *testing.T, s *stage) {
 		b := s.attachMute()
 		ping := wire.Request{ID: 1, Route: &wire.Route{Cluster: "$what"}, Tail: tail("")}
 		for range 100_000 {

@@ -25,8 +25,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience is how long a test waits for one thing before it says that it hangs.
 const patience = time.Minute
 
-type relayConfig = relay.Config
-
 // stage is a relay on a node of a simulated network, all in virtual time.
 type stage struct {
 	*simnet.Nodes

@@ -74,11 +74,8 @@ func newNotices(r *Relay) *notice.Watch {
 		for reason, count := range r.count.snapshot() {
 			drops["relay."+reason] = count
 		}
-		r.mu.Lock()
-		clients := r.attached()
-		r.mu.Unlock()
-		all := make([]heard, 0, len(clients))
-		for _, c := range clients {
+		var all []heard
+		for _, c := range r.attached() {
 			all = append(all, heard{c.origin, c.name, len(c.claims.all(registration)), c.sess.Silent(), c.conn.away()})
 		}
 		return n.look(now, drops, all)

@@ -199,13 +199,12 @@ func (r *Relay) Shutdown(ctx context.Context) error {
 		r.state = stateDraining
 	}
 	r.unlisten()
-	clients := r.attached()
 	r.mu.Unlock()
 	r.startDraining() // before any member leaves
 
 	var wg sync.WaitGroup
 	var unfinished atomic.Bool
-	for _, c := range clients {
+	for _, c := range r.attached() {
 		wg.Add(1)
 		ok := r.spawn("relay/drain", c.origin, func() {
 			defer wg.Done()
@@ -235,10 +234,7 @@ func (r *Relay) SetPolicy(p *policy.Policy) error {
 		return err
 	}
 	r.law.policy.Store(p)
-	r.mu.Lock()
-	clients := r.attached()
-	r.mu.Unlock()
-	for _, c := range clients {
+	for _, c := range r.attached() {
 		c.claims.obey(p)
 	}
 	return nil
@@ -254,12 +250,11 @@ func (r *Relay) Close() error {
 	r.mu.Lock()
 	r.state = stateClosed
 	r.unlisten()
-	clients := r.attached()
 	r.mu.Unlock()
 
 	r.notices.Stop()
 	r.door.close()
-	for _, c := range clients {
+	for _, c := range r.attached() {
 		c.end(errClosed)
 	}
 	r.cancel()
@@ -325,8 +320,10 @@ func (n *names) name(p peer.ID) string {
 // isDraining says that Shutdown or Close has begun.
 func (r *Relay) isDraining() bool { return r.draining.Err() != nil }
 
-// attached returns the clients there are, in the order in which they came. The
-// caller holds mu.
+// attached returns the clients there are, in the order in which they came. None comes
+// any more once the relay does not run.
 func (r *Relay) attached() []*client {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	return slices.SortedFunc(maps.Values(r.clients), func(a, b *client) int { return cmp.Compare(a.origin, b.origin) })
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay"
 )
 
 // TestARequestGoesFromClientToClient proves the whole way, whatever the size: a
@@ -162,7 +163,7 @@ func TestWhatAMemberDoesNotImplementIsRefused(t *testing.T) {
 
 // TestMembersAreListed proves what the two clusters of the relay itself answer.
 func TestMembersAreListed(t *testing.T) {
-	play(t, func(cfg *relayConfig) {
+	play(t, func(cfg *relay.Config) {
 		cfg.Status = func() any { return map[string]any{"links": []int{1}} }
 	}, func(t *testing.T, s *stage) {
 		server, caller := s.pair("geo")

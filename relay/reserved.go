@@ -39,7 +39,6 @@ func (s *calls) answer(k *call) {
 		return
 	}
 	if err := s.c.work("relay/answer", func() { work(k) }); err != nil {
-		s.c.relay.count.limit(err)
 		k.fail(err)
 	}
 }

@@ -41,7 +41,7 @@ func TestTheRelaysHelloTellsTheLimits(t *testing.T) {
 // in words, and that each refusal is counted; and that who has not said Hello makes the
 // relay keep memory for a short frame only, whatever length it announces.
 func TestARefusedClientIsToldWhy(t *testing.T) {
-	play(t, func(cfg *relayConfig) { cfg.Limits.Clients = 1 }, func(t *testing.T, s *stage) {
+	play(t, func(cfg *relay.Config) { cfg.Limits.Clients = 1 }, func(t *testing.T, s *stage) {
 		old := hello()
 		old.MinVersion, old.MaxVersion = 7, 9
 		for _, tt := range []struct {

@@ -44,7 +44,7 @@ func (b *binding) calls(first uint64, n int, cluster string) {
 // other half, and that all is free again when they are over.
 func TestOneClientsCallsLeaveOthersTheirs(t *testing.T) {
 	const total = 400
-	play(t, func(cfg *relayConfig) { cfg.Totals.Requests = total }, func(t *testing.T, s *stage) {
+	play(t, func(cfg *relay.Config) { cfg.Totals.Requests = total }, func(t *testing.T, s *stage) {
 		hanging := s.attach()
 		hanging.hang("hang")
 		go func() { // it reads
@@ -87,7 +87,7 @@ func TestOneClientsCallsLeaveOthersTheirs(t *testing.T) {
 // clients may be asked, and that another one's members are asked and answer then.
 func TestHangingHandlersOfOneClientLeaveOthersServed(t *testing.T) {
 	const total, callers, each = 8_000, 10, 2_000
-	play(t, func(cfg *relayConfig) {
+	play(t, func(cfg *relay.Config) {
 		cfg.Totals.Deliveries, cfg.Totals.Requests = total, 100_000
 	}, func(t *testing.T, s *stage) {
 		hanging, honest := s.attach(), s.attach()
@@ -130,7 +130,7 @@ func TestHangingHandlersOfOneClientLeaveOthersServed(t *testing.T) {
 // TestPlacesAreSharedByAllClients proves the same of registrations, subscriptions
 // and tunnels, each with its counter.
 func TestPlacesAreSharedByAllClients(t *testing.T) {
-	play(t, func(cfg *relayConfig) {
+	play(t, func(cfg *relay.Config) {
 		cfg.Totals.Registrations, cfg.Totals.Subscriptions, cfg.Totals.Tunnels = 4, 8, 12
 	}, func(t *testing.T, s *stage) {
 		const ownFew = 8
@@ -176,7 +176,7 @@ func TestPlacesAreSharedByAllClients(t *testing.T) {
 // client's call finds one.
 func TestCallsThatWaitForAMemberAreShared(t *testing.T) {
 	const total, ownFew = 40, 8
-	play(t, func(cfg *relayConfig) { cfg.Totals.Waits = total }, func(t *testing.T, s *stage) {
+	play(t, func(cfg *relay.Config) { cfg.Totals.Waits = total }, func(t *testing.T, s *stage) {
 		wait := func(b *binding, id uint64) {
 			b.request(wire.Request{ID: id, Deadline: b.in(20 * time.Second), Route: &wire.Route{Cluster: "nobody", Options: wire.RouteWait}, Tail: tail("hi")})
 		}
@@ -210,7 +210,7 @@ func TestCallsThatWaitForAMemberAreShared(t *testing.T) {
 // of all bytes are refused, and that another one's are not.
 func TestBytesAreSharedByAllClients(t *testing.T) {
 	const total, size, ownBytes = 2 << 20, 60 << 10, 128 << 10
-	play(t, func(cfg *relayConfig) { cfg.Totals.Bytes = total }, func(t *testing.T, s *stage) {
+	play(t, func(cfg *relay.Config) { cfg.Totals.Bytes = total }, func(t *testing.T, s *stage) {
 		hanging := s.attach()
 		hanging.hang("hang")
 		greedy, modest := s.attach(), s.attach()
@@ -246,7 +246,7 @@ func TestBytesAreSharedByAllClients(t *testing.T) {
 // a gap, or ends the session of who sends it, and is gone when they are.
 func TestLanesOfAllClientsAreBounded(t *testing.T) {
 	const total, size, ownLaneBytes = 2 << 20, 30 << 10, 512 << 10
-	play(t, func(cfg *relayConfig) { cfg.Totals.Bytes = total }, func(t *testing.T, s *stage) {
+	play(t, func(cfg *relay.Config) { cfg.Totals.Bytes = total }, func(t *testing.T, s *stage) {
 		mute := make([]*binding, 4)
 		for i := range mute {
 			mute[i] = s.attachMute()

@@ -56,8 +56,8 @@ type ClientStatus struct {
 
 // Status describes the relay and its clients, not the node.
 func (r *Relay) Status() Status {
-	r.mu.Lock()
 	clients := r.attached()
+	r.mu.Lock()
 	s := Status{
 		Socket:   r.cfg.Socket,
 		Listen:   r.address,

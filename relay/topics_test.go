@@ -15,6 +15,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay"
 )
 
 func (b *binding) subscribe(m wire.Subscribe) {
@@ -240,7 +241,7 @@ func TestARelayAsksForSignaturesForItsClients(t *testing.T) {
 // its gap, exact, before anything else, when it reads again.
 func TestAClientThatDoesNotReadHurtsNobody(t *testing.T) {
 	const limit, size, count = 256 << 10, 10 << 10, 200
-	play(t, func(cfg *relayConfig) { cfg.Limits.PublicationBytes = limit }, func(t *testing.T, s *stage) {
+	play(t, func(cfg *relay.Config) { cfg.Limits.PublicationBytes = limit }, func(t *testing.T, s *stage) {
 		slow, fast := s.attachMute(), s.attach()
 		slow.send(wire.LaneCtl, wire.KindSubscribe, &wire.Subscribe{ID: 1, Pattern: "a"})
 		fast.subscribe(wire.Subscribe{ID: 1, Pattern: "a"})

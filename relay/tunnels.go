@@ -96,7 +96,6 @@ func (t *tunnels) open(k *call) {
 		case errors.Is(err, patterns.ErrTooMany):
 			err = ErrTooManyTunnels
 		}
-		t.c.relay.count.limit(err)
 		k.fail(err)
 		return
 	}
