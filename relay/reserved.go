@@ -4,7 +4,6 @@
 package relay
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/arke-mesh/arke/internal/wire"
@@ -108,9 +107,5 @@ func (s *calls) name(k *call) {
 
 // tell answers with a value as JSON.
 func (k *call) tell(v any) {
-	body, err := json.Marshal(v)
-	if err != nil {
-		panic("BUG: an answer has no JSON: " + err.Error())
-	}
-	k.finish(wire.Reply{ID: k.id, From: &wire.From{}}, wire.AppendTail(nil, nil, body))
+	k.finish(wire.Reply{ID: k.id, From: &wire.From{}}, wire.AppendTail(nil, nil, encoded(v)))
 }

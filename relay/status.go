@@ -6,6 +6,7 @@ package relay
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"go.uber.org/zap"
@@ -121,17 +122,18 @@ func (r *Relay) Describe() []byte {
 			r.log.Warn("the node's status is no JSON object", zap.Error(err))
 		}
 	}
-	own, err := json.Marshal(r.Status())
-	if err != nil {
-		panic("BUG: the status has no JSON: " + err.Error())
-	}
 	if fields == nil { // the node's status was null
 		fields = map[string]json.RawMessage{}
 	}
-	fields["relay"] = own
-	all, err := json.Marshal(fields)
+	fields["relay"] = encoded(r.Status())
+	return encoded(fields)
+}
+
+// encoded is v as JSON.
+func encoded(v any) []byte {
+	b, err := json.Marshal(v)
 	if err != nil {
-		panic("BUG: raw JSON has no JSON: " + err.Error())
+		panic(fmt.Sprintf("BUG: %T has no JSON: %v", v, err))
 	}
-	return all
+	return b
 }
