@@ -4,6 +4,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,12 +38,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Concurrency == 0 {
-		c.Concurrency = 256
-	}
-	if c.Grace == 0 {
-		c.Grace = 5 * time.Second
-	}
+	c.Concurrency = cmp.Or(c.Concurrency, 256)
+	c.Grace = cmp.Or(c.Grace, 5*time.Second)
 	return c
 }
 

@@ -5,6 +5,7 @@ package bench_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,36 +16,40 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// echoing returns a tunnel whose member answers each message by f.
-func echoing(t *testing.T, f func(body []byte) []byte) (caller, member *fake.Tunnel) {
+// echoing returns so many lines, whose members answer each message by f, and the last
+// member.
+func echoing(t *testing.T, count int, f func(body []byte) []byte) (lines *bench.Lines, last *fake.Tunnel) {
 	t.Helper()
-	caller, member = fake.Pair(1 << 16)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			body, err := member.Receive(context.Background())
-			if err != nil {
-				return
+	var tunnels []patterns.Tunnel
+	var members sync.WaitGroup
+	for range count {
+		caller, member := fake.Pair(1 << 16)
+		tunnels, last = append(tunnels, caller), member
+		members.Go(func() {
+			for {
+				body, err := member.Receive(context.Background())
+				if err != nil {
+					return
+				}
+				if body = f(body); body != nil {
+					_ = member.Send(context.Background(), body)
+				}
 			}
-			if body = f(body); body != nil {
-				_ = member.Send(context.Background(), body)
-			}
-		}
-	}()
-	t.Cleanup(func() { _ = member.Reset(0, ""); <-done })
-	return caller, member
+		})
+	}
+	lines = bench.NewLines(tunnels)
+	t.Cleanup(func() { lines.Close(); members.Wait() })
+	return lines, last
 }
 
 func same(body []byte) []byte { return body }
 
+func silent([]byte) []byte { return nil }
+
 func TestManyMessagesAreUnderWayInFewTunnels(t *testing.T) {
 	// This test checks that each sender gets the answer to its own message,
 	// though they share two tunnels.
-	first, _ := echoing(t, same)
-	second, _ := echoing(t, same)
-	lines := bench.NewLines([]patterns.Tunnel{first, second})
-	defer lines.Close()
+	lines, _ := echoing(t, 2, same)
 	result, err := bench.Run(t.Context(), bench.Config{
 		Rate: 5000, Duration: 100 * time.Millisecond, Concurrency: 32,
 		Do: func(ctx context.Context, n int, _ time.Time) (string, error) {
@@ -57,9 +62,7 @@ func TestManyMessagesAreUnderWayInFewTunnels(t *testing.T) {
 
 func TestMemberThatIsNoEchoIsNamed(t *testing.T) {
 	// This test checks that answers are looked at.
-	tunnel, _ := echoing(t, func([]byte) []byte { return []byte("no") })
-	lines := bench.NewLines([]patterns.Tunnel{tunnel})
-	defer lines.Close()
+	lines, _ := echoing(t, 1, func([]byte) []byte { return []byte("no") })
 	_, err := lines.Do(t.Context(), 0, make([]byte, 5))
 	require.ErrorContains(t, err, "no echo")
 }
@@ -67,9 +70,7 @@ func TestMemberThatIsNoEchoIsNamed(t *testing.T) {
 func TestBrokenTunnelEndsAllThatWait(t *testing.T) {
 	// This test checks that those who wait, and those who come later, are told
 	// why there is no answer.
-	tunnel, member := echoing(t, func([]byte) []byte { return nil })
-	lines := bench.NewLines([]patterns.Tunnel{tunnel})
-	defer lines.Close()
+	lines, member := echoing(t, 1, silent)
 	ended := make(chan error, 2)
 	for range 2 {
 		go func() {
@@ -89,9 +90,7 @@ func TestBrokenTunnelEndsAllThatWait(t *testing.T) {
 func TestNoAnswerInTimeIsADeadline(t *testing.T) {
 	// This test checks that a member that is silent holds nobody longer than
 	// the time-out.
-	tunnel, _ := echoing(t, func([]byte) []byte { return nil })
-	lines := bench.NewLines([]patterns.Tunnel{tunnel})
-	defer lines.Close()
+	lines, _ := echoing(t, 1, silent)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err := lines.Do(ctx, 0, []byte("x"))

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -142,17 +143,8 @@ func (r Result) Write(w io.Writer) error {
 	if r.OK() > 0 {
 		fmt.Fprintf(t, "latency\t%s\n", r.Latency)
 	}
-	for _, m := range sortedKeys(r.Members) {
+	for _, m := range slices.Sorted(maps.Keys(r.Members)) {
 		fmt.Fprintf(t, "member %s\t%d, %.1f %%\n", m, r.Members[m], 100*float64(r.Members[m])/float64(r.OK()))
 	}
 	return t.Flush()
-}
-
-func sortedKeys(m map[string]int) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

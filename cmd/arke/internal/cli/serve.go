@@ -192,7 +192,7 @@ func (m *member) service() patterns.Service {
 	case m.flags.tunnelEcho:
 		s.Tunnel = echoTunnel
 	case m.flags.tunnelCommand != "":
-		s.Tunnel = execute.Tunnel{Command: m.flags.tunnelCommand, Env: m.env}.ServeTunnel
+		s.Tunnel = execute.Handler{Command: m.flags.tunnelCommand, Env: m.env}.ServeTunnel
 	}
 	return s
 }

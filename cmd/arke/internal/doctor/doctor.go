@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -42,9 +43,7 @@ const defaultPatience = 8 * time.Second
 // Examine looks at everything, and reports each finding as soon as there is one. It
 // returns how many problems there are.
 func Examine(ctx context.Context, cfg Config, report func(Finding)) (problems int) {
-	if cfg.Patience == 0 {
-		cfg.Patience = defaultPatience
-	}
+	cfg.Patience = cmp.Or(cfg.Patience, defaultPatience)
 	add := func(found ...Finding) {
 		for _, f := range found {
 			if f.Grade == Problem {

@@ -15,12 +15,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/security"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // place makes a directory or a file with these permissions, and returns its path.
 func place(t *testing.T, mode os.FileMode) string {

@@ -6,8 +6,7 @@
 // standard input; its standard output is the reply, or goes back through the
 // tunnel. It knows nothing of relays, and keeps nothing between two commands.
 //
-//  1. [Handler] or [Tunnel] starts "sh -c", on unix in a process group of its own,
-//     so that what the command starts can be ended with it.
+//  1. [Handler] starts "sh -c", on unix in a process group of its own, so that what the command starts can be ended with it.
 //  2. The body is its standard input, or each message of the tunnel is, as it
 //     comes; what the command does not want to read is thrown away.
 //  3. Its standard output, at most MaxReply bytes, is the reply; or each read of

@@ -5,6 +5,7 @@ package execute
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,37 +27,45 @@ const (
 	patience = time.Second
 )
 
-// Handler runs one command per request with "sh -c".
-//
-// A status other than zero is the caller's *patterns.RemoteError with
-// CodeExit, whose message is the first MaxMessage bytes of standard error.
-// When the request's context ends, the command and what it started are killed.
+// Handler runs one command per request, or per tunnel, with "sh -c".
 type Handler struct {
 	// Command is the shell command.
 	Command string
 	// Env is the command's environment, see Environment, to which is added what
-	// it is told of the request.
+	// it is told of the request or the tunnel.
 	Env []string
-	// Member returns the id of this member; nil = it has none.
+	// Member returns the id of this member; nil = it has none. A tunnel tells it
+	// itself.
 	Member func() string
 }
 
 var _ patterns.Handler = Handler{}
 
-// ServeRequest implements patterns.Handler.
-func (h Handler) ServeRequest(ctx context.Context, r *patterns.Request) (patterns.Message, error) {
-	stdout := &limited{max: MaxReply}
+// command returns the command, to be started, for an occasion, and where its standard
+// error will be. When ctx ends, the command and what it started are killed.
+func (h Handler) command(ctx context.Context, about occasion) (*exec.Cmd, *limited) {
 	stderr := &limited{max: MaxMessage}
 	cmd := exec.CommandContext(ctx, "sh", "-c", h.Command)
-	cmd.Stdin = bytes.NewReader(r.Body)
-	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.Stderr = stderr
+	cmd.Env = append(slices.Clip(h.Env), about.variables(time.Now())...)
+	cmd.WaitDelay = patience
+	isolate(cmd)
+	return cmd, stderr
+}
+
+// ServeRequest implements patterns.Handler.
+//
+// A status other than zero is the caller's *patterns.RemoteError with
+// CodeExit, whose message is the first MaxMessage bytes of standard error.
+// When the request's context ends, the command and what it started are killed.
+func (h Handler) ServeRequest(ctx context.Context, r *patterns.Request) (patterns.Message, error) {
 	about := occasion{pattern: r.Pattern, caller: r.From, deadline: r.Deadline, headers: r.Headers}
 	if h.Member != nil {
 		about.member = h.Member()
 	}
-	cmd.Env = append(slices.Clip(h.Env), about.variables(time.Now())...)
-	cmd.WaitDelay = patience
-	isolate(cmd)
+	cmd, stderr := h.command(ctx, about)
+	stdout := &limited{max: MaxReply}
+	cmd.Stdin, cmd.Stdout = bytes.NewReader(r.Body), stdout
 
 	err := cmd.Run()
 	switch {
@@ -76,10 +85,7 @@ func (h Handler) ServeRequest(ctx context.Context, r *patterns.Request) (pattern
 
 // refusal turns a failed command into what the caller gets.
 func refusal(cluster string, err error, stderr *limited) *patterns.RemoteError {
-	message := strings.TrimSpace(strings.ToValidUTF8(stderr.buf.String(), "\uFFFD"))
-	if message == "" {
-		message = err.Error()
-	}
+	message := cmp.Or(strings.TrimSpace(strings.ToValidUTF8(stderr.buf.String(), "\uFFFD")), err.Error())
 	return &patterns.RemoteError{Cluster: cluster, Code: patterns.CodeExit, Message: message}
 }
 
@@ -101,35 +107,19 @@ func (l *limited) Write(p []byte) (int, error) {
 // pieceBytes is how much of a command's output becomes one message at most.
 const pieceBytes = 32 << 10
 
-// Tunnel runs one command per tunnel with "sh -c": what the caller sends is
-// the command's standard input, its standard output goes to the caller as it
-// comes.
+// ServeTunnel is a patterns.Service's Tunnel: what the caller sends is the
+// command's standard input, its standard output goes to the caller as it comes.
 //
 // The command sees the end of its input when the caller has sent all; the
 // tunnel ends in good order when the command has closed its output and ends
 // with status 0. Another status resets the tunnel with CodeExit and the first
 // MaxMessage bytes of standard error. When the tunnel ends before, the command
 // and what it started are killed.
-type Tunnel struct {
-	// Command is the shell command.
-	Command string
-	// Env is the command's environment, see Environment, to which is added what
-	// it is told of the tunnel.
-	Env []string
-}
-
-// ServeTunnel is a patterns.Service's Tunnel.
-func (h Tunnel) ServeTunnel(ctx context.Context, t patterns.Tunnel) error {
+func (h Handler) ServeTunnel(ctx context.Context, t patterns.Tunnel) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stderr := &limited{max: MaxMessage}
-	cmd := exec.CommandContext(ctx, "sh", "-c", h.Command)
-	cmd.Stderr = stderr
 	info := t.Info()
-	about := occasion{pattern: patterns.PatternTunnel, member: info.Member, caller: info.Peer, headers: info.Open.Headers}
-	cmd.Env = append(slices.Clip(h.Env), about.variables(time.Now())...)
-	cmd.WaitDelay = patience
-	isolate(cmd)
+	cmd, stderr := h.command(ctx, occasion{pattern: patterns.PatternTunnel, member: info.Member, caller: info.Peer, headers: info.Open.Headers})
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err
@@ -161,7 +151,7 @@ func (h Tunnel) ServeTunnel(ctx context.Context, t patterns.Tunnel) error {
 	case ctx.Err() != nil:
 		err = ctx.Err()
 	case exit != nil:
-		refused := refusal(t.Info().Cluster, exit, stderr)
+		refused := refusal(info.Cluster, exit, stderr)
 		_ = t.Reset(refused.Code, refused.Message)
 		err = refused
 	default:

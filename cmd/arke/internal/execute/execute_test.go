@@ -50,25 +50,33 @@ func TestFailureIsARemoteErrorWithStandardErrorAsMessage(t *testing.T) {
 func TestCommandAndItsChildrenDieWithTheRequest(t *testing.T) {
 	// This test checks that nothing the command started outlives the
 	// request's context.
-	file := filepath.Join(t.TempDir(), "pid")
+	command, child := parent(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		h := execute.Handler{Command: "sleep 600 & echo $! >" + file + ".new; mv " + file + ".new " + file + "; wait"}
-		_, err := h.ServeRequest(ctx, &patterns.Request{})
+		_, err := execute.Handler{Command: command}.ServeRequest(ctx, &patterns.Request{})
 		ended <- err
 	}()
-	var child int
-	require.Eventually(t, func() bool {
-		text, err := os.ReadFile(file)
-		if err == nil {
-			child, err = strconv.Atoi(strings.TrimSpace(string(text)))
-		}
-		return err == nil
-	}, time.Minute, 5*time.Millisecond)
+	pid := child()
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
-	require.Eventually(t, func() bool { return dead(child) }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return dead(pid) }, time.Minute, 5*time.Millisecond)
+}
+
+// parent is a command that starts another process and waits for it; child returns
+// the id of that process as soon as it runs.
+func parent(t *testing.T) (command string, child func() int) {
+	file := filepath.Join(t.TempDir(), "pid")
+	return "sleep 600 & echo $! >" + file + ".new; mv " + file + ".new " + file + "; wait", func() (pid int) {
+		require.Eventually(t, func() bool {
+			text, err := os.ReadFile(file)
+			if err == nil {
+				pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
+			}
+			return err == nil
+		}, time.Minute, 5*time.Millisecond)
+		return pid
+	}
 }
 
 // dead says that no process has that id, or that it only waits for its parent

@@ -9,9 +9,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +28,7 @@ func runs(t *testing.T, command string) (caller *fake.Tunnel, ended chan error) 
 	ended = make(chan error, 1)
 	go func() {
 		defer cancel()
-		err := execute.Tunnel{Command: command}.ServeTunnel(ctx, member)
+		err := execute.Handler{Command: command}.ServeTunnel(ctx, member)
 		if err != nil {
 			_ = member.Reset(patterns.CodeUnknown, err.Error())
 		} else {
@@ -124,19 +121,12 @@ func TestCommandDiesWithItsTunnel(t *testing.T) {
 		"lost":  func(c *fake.Tunnel) { c.Lose() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "pid")
-			caller, ended := runs(t, "sleep 600 & echo $! >"+file+".new; mv "+file+".new "+file+"; wait")
-			var child int
-			require.Eventually(t, func() bool {
-				text, err := os.ReadFile(file)
-				if err == nil {
-					child, err = strconv.Atoi(strings.TrimSpace(string(text)))
-				}
-				return err == nil
-			}, time.Minute, 5*time.Millisecond)
+			command, child := parent(t)
+			caller, ended := runs(t, command)
+			pid := child()
 			end(caller)
 			require.Error(t, <-ended)
-			require.Eventually(t, func() bool { return dead(child) }, time.Minute, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return dead(pid) }, time.Minute, 5*time.Millisecond)
 		})
 	}
 }

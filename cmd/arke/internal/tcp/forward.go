@@ -4,6 +4,7 @@
 package tcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -33,12 +34,8 @@ type ForwardConfig struct {
 }
 
 func (c ForwardConfig) withDefaults() ForwardConfig {
-	if c.OpenTime == 0 {
-		c.OpenTime = 5 * time.Second
-	}
-	if c.Log == nil {
-		c.Log = zap.NewNop()
-	}
+	c.OpenTime = cmp.Or(c.OpenTime, 5*time.Second)
+	c.Log = cmp.Or(c.Log, zap.NewNop())
 	return c
 }
 
@@ -141,17 +138,11 @@ type ExposeConfig struct {
 }
 
 func (c ExposeConfig) withDefaults() ExposeConfig {
-	if c.DialTime == 0 {
-		c.DialTime = 5 * time.Second
-	}
-	if c.Pause == 0 {
-		c.Pause = time.Second
-	}
+	c.DialTime = cmp.Or(c.DialTime, 5*time.Second)
+	c.Pause = cmp.Or(c.Pause, time.Second)
+	c.Log = cmp.Or(c.Log, zap.NewNop())
 	if c.Ready == nil {
 		c.Ready = func() {}
-	}
-	if c.Log == nil {
-		c.Log = zap.NewNop()
 	}
 	return c
 }

@@ -84,7 +84,7 @@ func (n *network) members() (now, ever int) {
 // forwards starts a forwarder to the cluster and returns its address.
 func forwards(t *testing.T, n *network, cluster string) string {
 	t.Helper()
-	l := listen(t)
+	l := listen(t, anyPort)
 	f := tcp.NewForwarder(tcp.ForwardConfig{Listener: l, Cluster: cluster, Opener: n})
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
@@ -120,8 +120,7 @@ func exposes(t *testing.T, n *network, target string) *atomic.Int64 {
 // echoes serves TCP connections on addr, and sends back what comes.
 func echoes(t *testing.T, addr string) (at string, stop func()) {
 	t.Helper()
-	l, err := netListen(addr)
-	require.NoError(t, err)
+	l := listen(t, addr)
 	var work sync.WaitGroup
 	work.Go(func() {
 		for {
@@ -144,7 +143,7 @@ func echoes(t *testing.T, addr string) (at string, stop func()) {
 func TestPortLeadsToTheService(t *testing.T) {
 	// This test checks the whole way with many connections at once.
 	n := &network{}
-	service, _ := echoes(t, "127.0.0.1:0")
+	service, _ := echoes(t, anyPort)
 	ready := exposes(t, n, service)
 	soon(t, "ready", func() bool { return ready.Load() == 1 })
 	port := forwards(t, n, "db")
@@ -181,8 +180,7 @@ func TestServiceThatIsGoneLeavesTheCluster(t *testing.T) {
 	// This test checks that the member waits for its service, leaves when a
 	// connection to it fails, and comes back with it.
 	n := &network{}
-	l, err := netListen("127.0.77.4:0") // elsewhere somebody might take the port meanwhile
-	require.NoError(t, err)
+	l := listen(t, "127.0.77.4:0") // elsewhere somebody might take the port meanwhile
 	target := l.Addr().String()
 	require.NoError(t, l.Close())
 	ready := exposes(t, n, target)
@@ -213,10 +211,10 @@ func TestShutdownWaitsForConnectionsAndThenCutsThemOff(t *testing.T) {
 	// This test checks that a connection under way may end by itself, and that
 	// one that does not is cut off when the time is over.
 	n := &network{}
-	service, _ := echoes(t, "127.0.0.1:0")
+	service, _ := echoes(t, anyPort)
 	exposes(t, n, service)
 	soon(t, "a member", func() bool { now, _ := n.members(); return now == 1 })
-	l := listen(t)
+	l := listen(t, anyPort)
 	f := tcp.NewForwarder(tcp.ForwardConfig{Listener: l, Cluster: "db", Opener: n})
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)

@@ -19,27 +19,22 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience bounds every wait of the tests.
 const patience = time.Minute
 
-func listen(t *testing.T) *net.TCPListener {
+// anyPort is any free port of this machine.
+const anyPort = "127.0.0.1:0"
+
+// listen listens, perhaps where somebody has listened a moment ago.
+func listen(t testing.TB, addr string) *net.TCPListener {
 	t.Helper()
-	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	l, err := net.Listen("tcp", addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	return l
-}
-
-// netListen listens where somebody may have listened a moment ago.
-func netListen(addr string) (*net.TCPListener, error) {
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	return l.(*net.TCPListener), nil
+	return l.(*net.TCPListener)
 }
 
 // wire returns the two ends of a connection.
-func wire(t *testing.T) (near, far *net.TCPConn) {
+func wire(t testing.TB) (near, far *net.TCPConn) {
 	t.Helper()
-	l := listen(t)
+	l := listen(t, anyPort)
 	near = dial(t, l.Addr().String())
 	far, err := l.AcceptTCP()
 	require.NoError(t, err)
@@ -47,7 +42,7 @@ func wire(t *testing.T) (near, far *net.TCPConn) {
 	return near, far
 }
 
-func dial(t *testing.T, addr string) *net.TCPConn {
+func dial(t testing.TB, addr string) *net.TCPConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
 	require.NoError(t, err)

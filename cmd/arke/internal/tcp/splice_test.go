@@ -66,6 +66,14 @@ func (s *stage) ends(t *testing.T) (near, far error) {
 	return near, far
 }
 
+// endsWell checks that both sides ended in good order.
+func (s *stage) endsWell(t *testing.T) {
+	t.Helper()
+	near, far := s.ends(t)
+	require.NoError(t, near)
+	require.NoError(t, far)
+}
+
 func TestBothDirectionsEndOneAfterTheOther(t *testing.T) {
 	// This test checks half-close: the client's end reaches the server, which
 	// still answers; only its own end completes the connection.
@@ -82,9 +90,7 @@ func TestBothDirectionsEndOneAfterTheOther(t *testing.T) {
 	rest, err = io.ReadAll(s.client)
 	require.NoError(t, err)
 	require.Empty(t, rest)
-	near, far := s.ends(t)
-	require.NoError(t, near)
-	require.NoError(t, far)
+	s.endsWell(t)
 }
 
 func TestServerMayEndFirst(t *testing.T) {
@@ -100,9 +106,7 @@ func TestServerMayEndFirst(t *testing.T) {
 	got, err = io.ReadAll(s.server)
 	require.NoError(t, err)
 	require.Equal(t, "late", string(got))
-	near, far := s.ends(t)
-	require.NoError(t, near)
-	require.NoError(t, far)
+	s.endsWell(t)
 }
 
 func TestResetReachesTheOtherConnection(t *testing.T) {
@@ -212,9 +216,7 @@ func TestSlowReaderStopsTheWriter(t *testing.T) {
 	want := <-sent
 	require.True(t, bytes.Equal(want[:], sum.Sum(nil)))
 	require.NoError(t, s.server.Close())
-	near, far := s.ends(t)
-	require.NoError(t, near)
-	require.NoError(t, far)
+	s.endsWell(t)
 }
 
 func TestMessageOfAnySizeIsWritten(t *testing.T) {
