@@ -58,17 +58,27 @@ func (c *crew) path(name string) string { return filepath.Join(c.dir, name) }
 // socket returns the socket of relay n; the first one is 1.
 func (c *crew) socket(n int) string { return c.path(fmt.Sprintf("relay-%d.sock", n)) }
 
+// launch starts a child of this name; prefix begins its ready line.
+func (c *crew) launch(name, prefix string, args ...string) (*process, error) {
+	return start(name, c.binary, c.path(name+".log"), prefix, args...)
+}
+
+// relay starts a relay of a network, perhaps again, and does not wait for it. Its socket
+// has its name; seed is "" for the first one.
+func (c *crew) relay(name, network, seed string) (*process, error) {
+	args := []string{
+		"relay", "--key-file", c.path(network), "--listen", "/ip4/127.0.0.1/tcp/0", "--no-mdns",
+		"--socket", c.path(name + ".sock"), "--data-dir", c.path(name), "--log-level", "warn",
+	}
+	if seed != "" {
+		args = append(args, "--seed", seed)
+	}
+	return c.launch(name, "arke relay ready ", args...)
+}
+
 // startRelay starts relay n, perhaps again, and does not wait for it.
 func (c *crew) startRelay(n int) error {
-	name := "relay-" + strconv.Itoa(n)
-	args := []string{
-		"relay", "--key-file", c.path("demo"), "--listen", "/ip4/127.0.0.1/tcp/0", "--no-mdns",
-		"--socket", c.socket(n), "--data-dir", c.path(name), "--log-level", "warn",
-	}
-	if c.seed != "" {
-		args = append(args, "--seed", c.seed)
-	}
-	p, err := start(name, c.binary, c.path(name+".log"), "arke relay ready ", args...)
+	p, err := c.relay("relay-"+strconv.Itoa(n), "demo", c.seed)
 	if err != nil {
 		return err
 	}
@@ -80,29 +90,10 @@ func (c *crew) startRelay(n int) error {
 	return nil
 }
 
-// waitRelay waits until relay n serves and returns its first address.
-func (c *crew) waitRelay(ctx context.Context, n int) (string, error) {
-	line, err := c.relays[n-1].waitReady(ctx)
-	if err != nil {
-		return "", err
-	}
-	var ready struct {
-		Addrs []string `json:"addrs"`
-	}
-	if err := json.Unmarshal([]byte(line), &ready); err != nil {
-		return "", fmt.Errorf("demo: relay-%d said %q: %w", n, line, err)
-	}
-	if len(ready.Addrs) == 0 {
-		return "", fmt.Errorf("demo: relay-%d has no address", n)
-	}
-	return ready.Addrs[0], nil
-}
-
 // startMember starts the member beside relay n and waits until it serves.
 func (c *crew) startMember(ctx context.Context, n int) error {
 	name := memberName(n)
-	p, err := start(name, c.binary, c.path(name+".log"), "arke demo member ready",
-		"demo", "member", "--name", name, "--socket", c.socket(n))
+	p, err := c.launch(name, "arke demo member ready", "demo", "member", "--name", name, "--socket", c.socket(n))
 	if err != nil {
 		return err
 	}
@@ -120,7 +111,7 @@ func (c *crew) gather(ctx context.Context, size int) error {
 		return err
 	}
 	var err error
-	if c.seed, err = c.waitRelay(ctx, 1); err != nil {
+	if c.seed, err = c.relays[0].address(ctx); err != nil {
 		return err
 	}
 	for n := 2; n <= size; n++ {
@@ -130,7 +121,7 @@ func (c *crew) gather(ctx context.Context, size int) error {
 	}
 	for n := 1; n <= size; n++ {
 		if n > 1 {
-			if _, err := c.waitRelay(ctx, n); err != nil {
+			if _, err := c.relays[n-1].address(ctx); err != nil {
 				return err
 			}
 		}
@@ -181,7 +172,7 @@ func start(name, binary, log, prefix string, args ...string) (*process, error) {
 	p := &process{name: name, log: log, ready: make(chan string, 1), done: make(chan struct{})}
 	p.cmd = exec.Command(binary, args...)
 	p.cmd.Stderr = file
-	attach(p.cmd)
+	tie(p.cmd)
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -222,6 +213,24 @@ func (p *process) waitReady(ctx context.Context) (string, error) {
 		}
 		return "", ctx.Err()
 	}
+}
+
+// address waits until the process, which is a relay, serves, and returns its first address.
+func (p *process) address(ctx context.Context) (string, error) {
+	line, err := p.waitReady(ctx)
+	if err != nil {
+		return "", err
+	}
+	var ready struct {
+		Addrs []string `json:"addrs"`
+	}
+	if err := json.Unmarshal([]byte(line), &ready); err != nil {
+		return "", fmt.Errorf("demo: %s said %q: %w", p.name, line, err)
+	}
+	if len(ready.Addrs) == 0 {
+		return "", fmt.Errorf("demo: %s has no address", p.name)
+	}
+	return ready.Addrs[0], nil
 }
 
 // kill ends the process without asking, and waits for it.

@@ -5,6 +5,7 @@ package demo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,15 +45,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Duration == 0 {
-		c.Duration = 14 * time.Second
-	}
-	if c.Concurrency == 0 {
-		c.Concurrency = 32
-	}
-	if c.Progress == nil {
-		c.Progress = io.Discard
-	}
+	c.Duration = cmp.Or(c.Duration, 14*time.Second)
+	c.Concurrency = cmp.Or(c.Concurrency, 32)
 	return c
 }
 
@@ -69,7 +63,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 		return Report{}, err
 	}
 	defer crew.dismiss()
-	s := &story{cfg: cfg, crew: crew, begin: begin, tally: newTally(memberName(size), begin)}
+	s := &story{cfg: cfg, crew: crew, narrator: narrator{cfg.Progress, begin}}
 	if err := s.tell(ctx); err != nil {
 		return Report{}, err
 	}
@@ -84,14 +78,35 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 
 // story is one run.
 type story struct {
+	narrator
 	cfg   Config
 	crew  *crew
-	begin time.Time
-	tally *tally
+	tally *tally // from when the caller begins to ask
 }
 
-func (s *story) say(format string, args ...any) {
-	fmt.Fprintf(s.cfg.Progress, "%5.1f s  %s\n", time.Since(s.begin).Seconds(), fmt.Sprintf(format, args...))
+// narrator tells what happens, and when.
+type narrator struct {
+	to    io.Writer // nil = nobody listens
+	begin time.Time
+}
+
+func (n narrator) say(format string, args ...any) {
+	if n.to != nil {
+		fmt.Fprintf(n.to, "%5.1f s  %s\n", time.Since(n.begin).Seconds(), fmt.Sprintf(format, args...))
+	}
+}
+
+// attach attaches this program to a relay.
+func attach(ctx context.Context, cfg client.Config) (*client.Client, error) {
+	c, err := client.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
 func (s *story) tell(ctx context.Context) error {
@@ -99,21 +114,18 @@ func (s *story) tell(ctx context.Context) error {
 		return err
 	}
 	s.say("%d relays form a network, %d members serve %s", size, size, cluster)
-	c, err := client.New(client.Config{Socket: s.crew.socket(1)})
+	c, err := attach(ctx, client.Config{Socket: s.crew.socket(1)})
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	if err := c.Start(ctx); err != nil {
-		return err
-	}
 	if err := s.waitMembers(ctx, c); err != nil {
 		return err
 	}
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s.tally.start()
+	s.tally = newTally(memberName(size), time.Now())
 	names := zones.Names()
 	caller := &caller{messenger: c, names: names, oracle: zones.NewOracle(names), tally: s.tally}
 	over := make(chan struct{})
@@ -290,14 +302,11 @@ func (c *caller) check(q zones.Question, body []byte) error {
 // ServeMember is a member process of the demo: it serves the cluster through
 // the relay at socket until ctx ends, then drains.
 func ServeMember(ctx context.Context, name, socket string, stdout io.Writer, log *zap.Logger) error {
-	c, err := client.New(client.Config{Socket: socket, Name: name, Logger: log})
+	c, err := attach(ctx, client.Config{Socket: socket, Name: name, Logger: log})
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	if err := c.Start(ctx); err != nil {
-		return err
-	}
 	if _, err := c.Serve(ctx, cluster, &zones.Service{Name: name}, patterns.Limits{}); err != nil {
 		return err
 	}

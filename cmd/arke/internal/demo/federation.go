@@ -4,8 +4,8 @@
 package demo
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -69,10 +69,10 @@ func (r FederationReport) Write(w io.Writer) error {
 
 // federation is one run: two relays of us, one of eu, and two gateways between them.
 type federation struct {
+	narrator
 	cfg   FederationConfig
 	crew  *crew
-	begin time.Time
-	addrs map[string]string // of relays, by name
+	addrs map[string]string // of relays, by network
 
 	mu     sync.Mutex
 	report FederationReport // guarded by mu
@@ -81,56 +81,29 @@ type federation struct {
 
 // RunFederation runs the demo to its end and reports, as Run does.
 func RunFederation(ctx context.Context, cfg FederationConfig) (FederationReport, error) {
-	if cfg.Phase == 0 {
-		cfg.Phase = 5 * time.Second
-	}
-	if cfg.Progress == nil {
-		cfg.Progress = io.Discard
-	}
+	cfg.Phase = cmp.Or(cfg.Phase, 5*time.Second)
 	crew, err := newCrew(cfg.Executable, "us", "eu")
 	if err != nil {
 		return FederationReport{}, err
 	}
 	defer crew.dismiss()
-	f := &federation{cfg: cfg, crew: crew, begin: time.Now(), addrs: map[string]string{}}
+	f := &federation{narrator: narrator{cfg.Progress, time.Now()}, cfg: cfg, crew: crew, addrs: map[string]string{}}
 	if err := f.tell(ctx); err != nil {
 		return FederationReport{}, err
 	}
 	return f.report, ctx.Err()
 }
 
-func (f *federation) say(format string, args ...any) {
-	fmt.Fprintf(f.cfg.Progress, "%5.1f s  %s\n", time.Since(f.begin).Seconds(), fmt.Sprintf(format, args...))
-}
-
 // relay starts a relay of a network, perhaps again, and waits for it.
 func (f *federation) relay(ctx context.Context, network, name string) (*process, error) {
-	args := []string{
-		"relay", "--key-file", f.crew.path(network), "--listen", "/ip4/127.0.0.1/tcp/0", "--no-mdns",
-		"--socket", f.crew.path(name + ".sock"), "--data-dir", f.crew.path(name), "--log-level", "warn",
-	}
-	if seed := f.addrs[network]; seed != "" {
-		args = append(args, "--seed", seed)
-	}
-	p, err := start(name, f.crew.binary, f.crew.path(name+".log"), "arke relay ready ", args...)
+	p, err := f.crew.relay(name, network, f.addrs[network])
 	if err != nil {
 		return nil, err
 	}
 	f.crew.relays = append(f.crew.relays, p)
-	line, err := p.waitReady(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var ready struct {
-		Addrs []string `json:"addrs"`
-	}
-	if err := json.Unmarshal([]byte(line), &ready); err != nil || len(ready.Addrs) == 0 {
-		return nil, fmt.Errorf("demo: %s said %q", name, line)
-	}
-	if f.addrs[network] == "" {
-		f.addrs[network] = ready.Addrs[0]
-	}
-	return p, nil
+	addr, err := p.address(ctx)
+	f.addrs[network] = cmp.Or(f.addrs[network], addr)
+	return p, err
 }
 
 // gateway starts one that lends the service in both directions.
@@ -145,7 +118,7 @@ func (f *federation) gateway(ctx context.Context, name string) (*process, error)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	p, err := start(name, f.crew.binary, f.crew.path(name+".log"), "arke gateway ready ", "gateway", "--config", file, "--log-level", "warn")
+	p, err := f.crew.launch(name, "arke gateway ready ", "gateway", "--config", file, "--log-level", "warn")
 	if err != nil {
 		return nil, err
 	}
@@ -156,24 +129,23 @@ func (f *federation) gateway(ctx context.Context, name string) (*process, error)
 
 // attach attaches this program to a relay.
 func (f *federation) attach(ctx context.Context, name string) (*client.Client, error) {
-	c, err := client.New(client.Config{Socket: f.crew.path(name + ".sock")})
-	if err != nil {
-		return nil, err
-	}
-	return c, c.Start(ctx)
+	return attach(ctx, client.Config{Socket: f.crew.path(name + ".sock")})
 }
 
 // serve attaches a member that answers with the name of its network.
 func (f *federation) serve(ctx context.Context, relay, network string) (*client.Client, error) {
 	c, err := f.attach(ctx, relay)
 	if err != nil {
-		return c, err
+		return nil, err
 	}
 	h := patterns.HandlerFunc(func(context.Context, *patterns.Request) (patterns.Message, error) {
 		return patterns.Message{Body: []byte(network)}, nil
 	})
-	_, err = c.Serve(ctx, service, h, patterns.Limits{})
-	return c, err
+	if _, err := c.Serve(ctx, service, h, patterns.Limits{}); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
 func (f *federation) tell(ctx context.Context) error {
@@ -194,20 +166,16 @@ func (f *federation) tell(ctx context.Context) error {
 		return err
 	}
 	far, err := f.serve(ctx, "relay-eu", "eu")
-	if far != nil {
-		defer far.Close()
-	}
 	if err != nil {
 		return err
 	}
+	defer far.Close()
 	f.say("two networks, us and eu, and two gateways; %s is served in eu only", service)
 	caller, err := f.attach(ctx, "relay-us")
-	if caller != nil {
-		defer caller.Close()
-	}
 	if err != nil {
 		return err
 	}
+	defer caller.Close()
 	if err := f.lentTwice(ctx, caller); err != nil {
 		return err
 	}
@@ -226,57 +194,54 @@ func (f *federation) lentTwice(ctx context.Context, caller *client.Client) error
 
 // play is the story itself, while the caller asks.
 func (f *federation) play(ctx context.Context, caller *client.Client, near, doomed *process) error {
-	asks := func(story, address string, happens func() error) error {
-		return f.phase(ctx, caller, story, address, happens)
-	}
-	if err := asks("only eu serves it", service, func() error { return nil }); err != nil {
-		return err
-	}
 	var member *client.Client
 	defer func() {
 		if member != nil {
 			_ = member.Close()
 		}
 	}()
-	err := asks("us serves it, too", service, func() (err error) {
-		f.say("a relay of us serves it, too")
-		member, err = f.serve(ctx, "relay-near", "us")
-		return errors.Join(err, f.until(ctx, "us serve nine of ten", func() bool { return f.of("us") >= 0.9 }))
-	})
-	if err != nil {
-		return err
-	}
-	err = asks("the one in us is killed", service, func() error {
-		f.say("that relay is killed with SIGKILL")
-		f.forget()
-		killed := time.Now()
-		near.kill()
-		err := f.until(ctx, "eu serve", func() bool { return f.of("eu") > 0 })
-		f.report.Spilled = time.Since(killed)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	err = asks("it is back", service, func() error {
-		started := time.Now()
-		if _, err := f.relay(ctx, "us", "relay-near"); err != nil {
+	nineOfTen := func() bool { return f.of("us") >= 0.9 }
+	for _, scene := range []struct {
+		story, address string
+		happens        func() error
+	}{
+		{"only eu serves it", service, func() error { return nil }},
+		{"us serves it, too", service, func() (err error) {
+			f.say("a relay of us serves it, too")
+			member, err = f.serve(ctx, "relay-near", "us")
+			return errors.Join(err, f.until(ctx, "us serve nine of ten", nineOfTen))
+		}},
+		{"the one in us is killed", service, func() error {
+			f.say("that relay is killed with SIGKILL")
+			f.forget()
+			killed := time.Now()
+			near.kill()
+			err := f.until(ctx, "eu serve", func() bool { return f.of("eu") > 0 })
+			f.report.Spilled = time.Since(killed)
+			return err
+		}},
+		{"it is back", service, func() error {
+			started := time.Now()
+			if _, err := f.relay(ctx, "us", "relay-near"); err != nil {
+				return err
+			}
+			f.say("that relay is started again")
+			err := f.until(ctx, "us serve nine of ten again", nineOfTen)
+			f.report.Returned = time.Since(started)
+			f.say("us serves nine of ten again")
+			return err
+		}},
+		{"geo@eu; a gateway is killed", service + "@eu", func() error {
+			f.say("%s@eu is asked now; a gateway is killed with SIGKILL", service)
+			doomed.kill()
+			return nil
+		}},
+	} {
+		if err := f.phase(ctx, caller, scene.story, scene.address, scene.happens); err != nil {
 			return err
 		}
-		f.say("that relay is started again")
-		err := f.until(ctx, "us serve nine of ten again", func() bool { return f.of("us") >= 0.9 })
-		f.report.Returned = time.Since(started)
-		f.say("us serves nine of ten again")
-		return err
-	})
-	if err != nil {
-		return err
 	}
-	return asks("geo@eu; a gateway is killed", service+"@eu", func() error {
-		f.say("%s@eu is asked now; a gateway is killed with SIGKILL", service)
-		doomed.kill()
-		return nil
-	})
+	return nil
 }
 
 // until waits for something to happen, for returnTime at most.

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// attach has the kernel kill the child when this process dies, however that
+// tie has the kernel kill the child when this process dies, however that
 // happens, and keeps a terminal's Ctrl-C away from it: we end it ourselves.
-func attach(cmd *exec.Cmd) {
+func tie(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -7,5 +7,5 @@ package demo
 
 import "os/exec"
 
-// attach does nothing: a child of a killed demo lives on here.
-func attach(*exec.Cmd) {}
+// tie does nothing: a child of a killed demo lives on here.
+func tie(*exec.Cmd) {}

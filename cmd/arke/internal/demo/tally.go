@@ -43,7 +43,7 @@ type tally struct {
 	line     *timeline
 	latency  *hdrhistogram.Histogram // µs
 
-	begin    time.Time // immutable after start
+	begin    time.Time // of the asking; immutable
 	victim   string    // member beside the relay that is killed
 	killed   time.Time // zero = not yet
 	affected time.Time // end of the last request that the kill disturbed
@@ -51,6 +51,7 @@ type tally struct {
 	returned time.Time // end of the first request that the victim answered then
 }
 
+// newTally returns the tally of a caller that begins to ask then.
 func newTally(victim string, begin time.Time) *tally {
 	return &tally{
 		begin:   begin,
@@ -59,12 +60,6 @@ func newTally(victim string, begin time.Time) *tally {
 		latency: hdrhistogram.New(1, time.Minute.Microseconds(), 3),
 		victim:  victim,
 	}
-}
-
-// start notes that the caller begins to ask.
-func (t *tally) start() {
-	t.begin = time.Now()
-	t.line = newTimeline(t.begin)
 }
 
 func (t *tally) add(a answer) {
