@@ -15,13 +15,13 @@ import (
 // adminFlags say where the admin address is.
 type adminFlags struct {
 	address string
-	token   secretFlag
+	token   string // the file with it
 }
 
 // declare adds the flags.
 func (flags *adminFlags) declare(f *pflag.FlagSet) {
 	f.StringVar(&flags.address, "admin", "", "serve metrics, health, status and profiles at this `ADDR`: :PORT on loopback, HOST:PORT, or unix:PATH")
-	f.StringVar(&flags.token.file, "admin-token-file", "", "the `FILE` with the bearer token of --admin, at least 16 bytes; required if that is not loopback")
+	f.StringVar(&flags.token, "admin-token-file", "", "the `FILE` with the bearer token of --admin, at least 16 bytes; required if that is not loopback")
 }
 
 // config is what they ask for; its Address is empty if that is nothing.
@@ -34,7 +34,7 @@ func (flags *adminFlags) config() (admin.Config, error) {
 		c.Address = "127.0.0.1" + c.Address // who wants others to reach it says 0.0.0.0
 	}
 	var err error
-	if c.Token, err = flags.token.read(""); err != nil {
+	if c.Token, err = readToken(flags.token, ""); err != nil {
 		return c, err
 	}
 	if err := c.Check(); err != nil {

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -80,7 +81,7 @@ func (a App) Run(ctx context.Context, args []string) int {
 }
 
 func rootCommand(a App) *cobra.Command {
-	root := &cobra.Command{
+	root := group(&cobra.Command{
 		Use:   "arke",
 		Short: "Messaging by service name, without a broker",
 		Long: `Arke is an overlay network in which programs call services by name.
@@ -96,28 +97,19 @@ All other commands talk to the relay on this machine, through its socket:
 --socket PATH, or the environment variable ARKE_SOCKET.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          subcommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	root.CompletionOptions.DisableDefaultCmd = true // ours has examples
-	root.SetFlagErrorFunc(badFlag)
-	root.AddCommand(
+	},
 		keygenCommand(a), keyCommand(a), authorityCommand(a), relayCommand(a), gatewayCommand(a), configCommand(a), policyCommand(a), serveCommand(a), requestCommand(a), surveyCommand(a), pushCommand(a),
 		broadcastCommand(a), publishCommand(a), subscribeCommand(a), tunnelCommand(a), exposeCommand(a), forwardCommand(a),
 		membersCommand(a), statusCommand(a), doctorCommand(a), benchCommand(a), demoCommand(a), simCommand(a), completionCommand(a), manCommand(a), versionCommand(a),
 	)
+	root.CompletionOptions.DisableDefaultCmd = true // ours has examples
+	root.SetFlagErrorFunc(badFlag)
 	return root
 }
 
 // socket returns the socket's path: the flag, the environment, the default.
 func (e Env) socket(flag string) string {
-	switch {
-	case flag != "":
-		return flag
-	case e.Socket != "":
-		return e.Socket
-	}
-	return client.DefaultSocket(e.RuntimeDir)
+	return cmp.Or(flag, e.Socket, client.DefaultSocket(e.RuntimeDir))
 }
 
 // attachFlags adds the flags to cmd.
@@ -129,7 +121,7 @@ func (a App) attachFlags(cmd *cobra.Command) *attachment {
 	f := cmd.Flags()
 	f.StringVar(&t.socket, "socket", "", "the relay's socket (default $ARKE_SOCKET, else the user's, else the machine's)")
 	f.StringVar(&t.address, "address", "", "the relay's loopback TCP address, instead of the socket")
-	t.token.declare(f, "the `FILE` with the token that goes with --address (default $ARKE_TOKEN)")
+	f.StringVar(&t.token, "token-file", "", "the `FILE` with the token that goes with --address (default $ARKE_TOKEN)")
 	f.StringArrayVar(&t.trusted, "trust-user", nil, "a `USER` whose relay may be used, besides one's own and root's; may be repeated")
 	f.StringArrayVar(&t.keys, "cluster-key-file", nil, "a `FILE` with keys of one cluster, made by 'arke keygen --cluster'; may be repeated")
 	f.DurationVar(&t.wait, "wait-relay", 0, "wait so long for a relay that is not there yet, before any time-out begins")

@@ -24,7 +24,7 @@ type attachment struct {
 	name    string // what we call ourselves in the relay's status
 	socket  string
 	address string
-	token   secretFlag
+	token   string   // the file with it
 	trusted []string // users whose relays may be used
 	keys    []string // files with keys of clusters
 	wait    time.Duration
@@ -100,7 +100,7 @@ func (t *attachment) dial(ctx context.Context, log *zap.Logger) (*client.Client,
 	var err error
 	if t.address != "" {
 		cfg.Address = t.address
-		if cfg.Token, err = t.token.read(t.env.Token); err != nil {
+		if cfg.Token, err = readToken(t.token, t.env.Token); err != nil {
 			return nil, err
 		}
 	} else {

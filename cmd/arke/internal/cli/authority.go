@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ import (
 const defaultLife = 30 * 24 * time.Hour
 
 func authorityCommand(a App) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "authority",
 		Short: "Issue and revoke the certificates of an issued network's nodes",
 		Long: `Issue and revoke the certificates of an issued network's nodes.
@@ -50,10 +51,7 @@ by --revocations, and all nodes have it within seconds.`,
   arke authority request --data-dir /var/lib/arke
   arke authority sign --authority authority.key --peer 12D3KooW... --name web-1 --call '>' --out web-1.cert
   arke authority revoke --authority authority.key --list revocations --peer 12D3KooW...`,
-		Args: positional(0, 0),
-	}
-	cmd.AddCommand(authorityInitCommand(a), authorityRequestCommand(a), authoritySignCommand(a), authorityRenewCommand(a), authorityRevokeCommand(a), authorityShowCommand(a), authorityDelegateCommand(a), authorityServeCommand(a))
-	return cmd
+	}, authorityInitCommand(a), authorityRequestCommand(a), authoritySignCommand(a), authorityRenewCommand(a), authorityRevokeCommand(a), authorityShowCommand(a), authorityDelegateCommand(a), authorityServeCommand(a))
 }
 
 func authorityInitCommand(a App) *cobra.Command {
@@ -86,11 +84,8 @@ network file names it. Keep the key off the network's nodes, and a copy of it sa
 			return err
 		}
 		line := security.Issuance{Authority: key.ID()}.String()
-		if asJSON {
-			return writeJSON(a.Stdout, map[string]string{"file": out, "authority": key.ID().String(), "statement": line})
-		}
-		_, err = fmt.Fprintf(a.Stdout, "%s: authority of network %s\nAdd this line to the network file of every node:\n%s\n", out, network.Name, line)
-		return err
+		return printAs(a.Stdout, asJSON, map[string]string{"file": out, "authority": key.ID().String(), "statement": line},
+			"%s: authority of network %s\nAdd this line to the network file of every node:\n%s\n", out, network.Name, line)
 	}
 	return cmd
 }
@@ -113,14 +108,10 @@ made in the data directory if there is none. A relay may be using the directory.
 			return misuse(cmd, errors.New("--data-dir is required: a certificate is good for one node key, which is kept there"))
 		}
 		p, err := node.PeerID(dir)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case asJSON:
-			return writeJSON(a.Stdout, map[string]string{"peer": p.String()})
 		}
-		_, err = fmt.Fprintln(a.Stdout, p)
-		return err
+		return printAs(a.Stdout, asJSON, map[string]string{"peer": p.String()}, "%s\n", p)
 	}
 	return cmd
 }
@@ -163,11 +154,10 @@ patterns that are given, and nothing else: * is one word, > the rest.`,
 	f.StringArrayVar(&c.Publish, "publish", nil, "`PATTERN` of topics that it may publish; may be repeated")
 	f.StringArrayVar(&c.Subscribe, "subscribe", nil, "`PATTERN` of topics that it may subscribe; may be repeated")
 	cmd.RunE = func(*cobra.Command, []string) error {
-		var err error
-		switch {
-		case s.authority == "" || s.peer == "" || c.Name == "" || s.out == "":
+		if s.authority == "" || s.peer == "" || c.Name == "" || s.out == "" {
 			return misuse(cmd, errors.New("--authority, --peer, --name and --out are required"))
 		}
+		var err error
 		if c.Peer, err = peer.Decode(s.peer); err != nil {
 			return misuse(cmd, fmt.Errorf("--peer %q is no peer id: 'arke authority request' prints it", s.peer))
 		}
@@ -207,11 +197,8 @@ func (s *signing) issue(a App) error {
 	if err := security.WriteCertificateFile(s.out, signed); err != nil {
 		return err
 	}
-	if s.asJSON {
-		return writeJSON(a.Stdout, describeCertificate(s.out, &c))
-	}
-	_, err = fmt.Fprintf(a.Stdout, "%s: certificate %016x of %s, until %s\n", s.out, c.Serial, c.Name, c.NotAfter.UTC().Format(time.RFC3339))
-	return err
+	return printAs(a.Stdout, s.asJSON, describeCertificate(s.out, &c),
+		"%s: certificate %016x of %s, until %s\n", s.out, c.Serial, c.Name, c.NotAfter.UTC().Format(time.RFC3339))
 }
 
 func authorityRenewCommand(a App) *cobra.Command {
@@ -243,9 +230,7 @@ the file is replaced. A relay reads it again on SIGHUP, and its links stay.`,
 		if s.certificate, err = security.OpenCertificate(key.ID(), key.Network(), signed); err != nil {
 			return fmt.Errorf("%s: %w", old, err)
 		}
-		if s.out == "" {
-			s.out = old
-		}
+		s.out = cmp.Or(s.out, old)
 		// As the authority signed it: an issuer may have given it another time since.
 		if c := &s.certificate; !cmd.Flags().Changed("renew-for") && !c.RenewUntil.IsZero() {
 			if first, err := security.DescribeCertificate(security.Original(signed)); err == nil {
@@ -435,10 +420,6 @@ func describeCertificate(file string, c *security.Certificate) certificateText {
 }
 
 func showList(a App, file string, l *security.RevocationList, asJSON bool) error {
-	if !asJSON {
-		_, err := fmt.Fprintf(a.Stdout, "%s: list %d: %d certificates, %d nodes\n", file, l.Number, len(l.Serials), len(l.Peers))
-		return err
-	}
 	text := struct {
 		File    string   `json:"file"`
 		Number  uint64   `json:"number"`
@@ -451,5 +432,5 @@ func showList(a App, file string, l *security.RevocationList, asJSON bool) error
 	for _, p := range l.Peers {
 		text.Peers = append(text.Peers, p.String())
 	}
-	return writeJSON(a.Stdout, text)
+	return printAs(a.Stdout, asJSON, text, "%s: list %d: %d certificates, %d nodes\n", file, l.Number, len(l.Serials), len(l.Peers))
 }

@@ -78,13 +78,9 @@ that was renewed with it.`,
 		if err := security.WriteIssuer(out, issuer); err != nil {
 			return err
 		}
-		if asJSON {
-			return writeJSON(a.Stdout, map[string]any{
-				"file": out, "serial": fmt.Sprintf("%016x", terms.Serial), "not_after": terms.NotAfter.UTC(), "each_seconds": terms.Life.Seconds(),
-			})
-		}
-		_, err = fmt.Fprintf(a.Stdout, "%s: delegation %016x, renews for %s at a time, until %s\n", out, terms.Serial, terms.Life, terms.NotAfter.UTC().Format(time.RFC3339))
-		return err
+		return printAs(a.Stdout, asJSON, map[string]any{
+			"file": out, "serial": fmt.Sprintf("%016x", terms.Serial), "not_after": terms.NotAfter.UTC(), "each_seconds": terms.Life.Seconds(),
+		}, "%s: delegation %016x, renews for %s at a time, until %s\n", out, terms.Serial, terms.Life, terms.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return cmd
 }

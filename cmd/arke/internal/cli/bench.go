@@ -35,15 +35,11 @@ type benchFlags struct {
 }
 
 func benchCommand(a App) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:     "bench",
 		Short:   "Measure a cluster or a topic",
 		Example: "  arke bench request zones --rate 1000 --duration 10s",
-		Args:    subcommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(benchRequestCommand(a), benchSurveyCommand(a), benchTunnelCommand(a), benchPublishCommand(a))
-	return cmd
+	}, benchRequestCommand(a), benchSurveyCommand(a), benchTunnelCommand(a), benchPublishCommand(a))
 }
 
 func benchRequestCommand(a App) *cobra.Command {
@@ -141,12 +137,7 @@ func measure(ctx context.Context, a App, flags benchFlags, do func(ctx context.C
 
 // tell prints the result, and returns an error if nothing succeeded.
 func tell(a App, flags benchFlags, result bench.Result, hopeless string) error {
-	var err error
-	if flags.asJSON {
-		err = writeJSON(a.Stdout, result)
-	} else {
-		err = result.Write(a.Stdout)
-	}
+	err := writeAs(a.Stdout, flags.asJSON, result)
 	if err == nil {
 		err = fruitless(result, hopeless)
 	}
@@ -159,10 +150,7 @@ func fruitless(result bench.Result, hopeless string) error {
 		return nil
 	}
 	commonest := result.Commonest()
-	return told(&statusError{
-		code: max(patterns.ExitStatus(commonest), 1),
-		text: fmt.Sprintf("%s; the commonest outcome was %s", hopeless, commonest),
-	})
+	return told(ended(commonest, "%s; the commonest outcome was %s", hopeless, commonest))
 }
 
 // measuring runs a measurement of a cluster through one client; hopeless is what

@@ -19,17 +19,13 @@ import (
 )
 
 func configCommand(a App) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "config",
 		Short: "Check or show how 'arke relay' would be configured",
 		Long: `Check or show how 'arke relay' would be configured by a file, the environment, and
 flags. Both commands take the flags of 'arke relay'.`,
 		Example: `  arke config check --config /etc/arke/relay.yaml`,
-		Args:    subcommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(configCheckCommand(a), configShowCommand(a))
-	return cmd
+	}, configCheckCommand(a), configShowCommand(a))
 }
 
 func configCheckCommand(a App) *cobra.Command {
@@ -47,20 +43,25 @@ Variables that begin with ARKE_ and mean nothing are told on standard error.
 	}
 	flags.declare(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		problems := flags.check(a, cmd)
-		for _, p := range problems {
-			fmt.Fprintln(a.Stdout, p)
-		}
 		for _, s := range settings.Stray(cmd.Flags(), a.Environ, otherVariables()...) {
 			fmt.Fprintf(a.Stderr, "arke: warning: %s\n", s)
 		}
-		if len(problems) > 0 {
-			return &statusError{code: patterns.ExitStatus(patterns.OutcomeOther), text: "the configuration has " + plural.Of(len(problems), "problem")}
-		}
-		fmt.Fprintln(a.Stdout, "the configuration is in order")
-		return nil
+		return tellProblems(a, flags.check(a, cmd), "the configuration is in order")
 	}
 	return cmd
+}
+
+// tellProblems prints what is wrong with a configuration, one problem a line, or that
+// nothing is.
+func tellProblems(a App, problems []string, inOrder string) error {
+	for _, p := range problems {
+		fmt.Fprintln(a.Stdout, p)
+	}
+	if len(problems) > 0 {
+		return ended(patterns.OutcomeOther, "the configuration has %s", plural.Of(len(problems), "problem"))
+	}
+	_, err := fmt.Fprintln(a.Stdout, inOrder)
+	return err
 }
 
 // otherVariables are those that are no flags of arke relay.
@@ -74,18 +75,7 @@ func otherVariables() []string {
 
 // check returns all that arke relay would refuse before it starts, one line each.
 func (flags *relayFlags) check(a App, cmd *cobra.Command) (problems []string) {
-	add := func(err error) {
-		var several settings.Problems
-		switch {
-		case err == nil:
-		case errors.As(err, &several):
-			for _, p := range several {
-				problems = append(problems, p.Error())
-			}
-		default:
-			problems = append(problems, explain(err))
-		}
-	}
+	add := func(err error) { problems = append(problems, linesOf(err)...) }
 	set, err := flags.resolve(a, cmd.Flags())
 	add(err)
 	if set == nil {

@@ -55,7 +55,7 @@ func TestConfigCheckTellsAllThatIsWrong(t *testing.T) {
 	}, "\n"))
 	c := newConsole("")
 	c.Environ = []string{"ARKE_MAX_CLIENT=3", "ARKE_WAIT_RELAY=3s"}
-	require.Equal(t, 1, c.Run(t.Context(), []string{"config", "check", "--config", file, "--max-clients", "0"}))
+	c.runs(t, 1, "config", "check", "--config", file, "--max-clients", "0")
 	require.Equal(t, []string{
 		file + `:2: unknown key "max-cleints", did you mean "max-clients"?`,
 		file + `:3: drain-timeout: "5" is not a time like 30s or 1m30s`,
@@ -76,7 +76,7 @@ func TestAGoodConfigurationIsInOrder(t *testing.T) {
 	file := written(t, "dev: true\nseed:\n  - relay-1.example:7400\nlog-format: json\n")
 	c := newConsole("")
 	c.Environ = []string{"ARKE_CONFIG=" + file}
-	require.Equal(t, 0, c.Run(t.Context(), []string{"config", "check"}), c.err.String())
+	c.runs(t, 0, "config", "check")
 	require.Equal(t, "the configuration is in order\n", c.out.String())
 }
 
@@ -84,8 +84,7 @@ func TestARelayWithAWrongFileDoesNotStart(t *testing.T) {
 	// This test checks that the relay names the first problem, and how many more
 	// there are.
 	file := written(t, "dev: true\nsed: a\nfoo: b\n")
-	c := newConsole("")
-	require.Equal(t, 1, c.Run(t.Context(), []string{"relay", "--config", file}))
+	c := ran(t, 1, "relay", "--config", file)
 	require.Equal(t, "arke: "+file+`:2: unknown key "sed", did you mean "seed"? (and 1 more: arke config check names them)`+"\n", c.err.String())
 }
 
@@ -95,8 +94,7 @@ func TestConfigShowSaysWhereEachValueComesFrom(t *testing.T) {
 	file := written(t, "dev: true\nseed: [relay-1.example:7400, 'relay-2.example:7400']\nzone: \"1\"\n")
 	c := newConsole("")
 	c.Env.Token, c.Environ = "hunter2hunter2hunter2", []string{"ARKE_LOG_LEVEL=debug"}
-	require.Equal(t, 0, c.Run(t.Context(), []string{"config", "show", "--config", file, "--max-clients", "7"}), c.err.String())
-	shown := c.out.String()
+	shown := c.runs(t, 0, "config", "show", "--config", file, "--max-clients", "7").out.String()
 	for _, line := range []string{
 		"dev: true  # " + file + ":1",
 		"seed: ['relay-1.example:7400', 'relay-2.example:7400']  # " + file + ":2, reloads",
@@ -110,8 +108,7 @@ func TestConfigShowSaysWhereEachValueComesFrom(t *testing.T) {
 	}
 	require.NotContains(t, shown, "hunter2")
 
-	again := newConsole("")
-	require.Equal(t, 0, again.Run(t.Context(), []string{"config", "show", "--json", "--config", written(t, shown)}), again.err.String())
+	again := ran(t, 0, "config", "show", "--json", "--config", written(t, shown))
 	values := map[string]any{}
 	for _, o := range again.objects(t) {
 		values[o["key"].(string)] = o["value"]

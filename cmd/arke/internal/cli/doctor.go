@@ -86,7 +86,7 @@ func examine(ctx context.Context, a App, flags relayFlags, asJSON bool) error {
 		}
 	})
 	if problems > 0 {
-		return &statusError{code: patterns.ExitStatus(patterns.OutcomeOther), text: "the doctor has found " + plural.Of(problems, "problem")}
+		return ended(patterns.OutcomeOther, "the doctor has found %s", plural.Of(problems, "problem"))
 	}
 	return nil
 }

@@ -24,6 +24,11 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.text }
 
+// ended is the error of a command that ends with that outcome, which is not the best.
+func ended(o patterns.Outcome, format string, args ...any) error {
+	return &statusError{max(patterns.ExitStatus(o), 1), fmt.Sprintf(format, args...)}
+}
+
 // clusterError is an error of a call to a cluster.
 type clusterError struct {
 	cluster string
@@ -123,16 +128,13 @@ func outcomeOf(err error) patterns.Outcome {
 
 // explain turns err into one line that says what happened and what to do.
 func explain(err error) string {
-	var call *clusterError
-	var topic *topicError
-	var tunnel *tunnelError
+	var known interface {
+		error
+		explain() string
+	}
 	switch {
-	case errors.As(err, &call):
-		return explainCall(call)
-	case errors.As(err, &topic):
-		return explainTopic(topic)
-	case errors.As(err, &tunnel):
-		return explainTunnel(tunnel)
+	case errors.As(err, &known):
+		return known.explain()
 	case errors.Is(err, context.Canceled):
 		return "stopped by a signal"
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -155,7 +157,8 @@ func explainNobody(e *clusterError) string {
 	return said + "; or your key is not theirs: --cluster-key-file"
 }
 
-func explainCall(e *clusterError) string {
+// explain says what became of a call.
+func (e *clusterError) explain() string {
 	var remote *patterns.RemoteError
 	var deadline *patterns.DeadlineError
 	switch patterns.OutcomeOf(e.err) {
@@ -242,8 +245,8 @@ func explainSize(e *clusterError) string {
 		sizeText(e.size), e.cluster, sizeText(topicBytes), sizeText(mostBytes), e.cluster)
 }
 
-// explainTunnel says why an open tunnel has ended.
-func explainTunnel(e *tunnelError) string {
+// explain says why an open tunnel has ended.
+func (e *tunnelError) explain() string {
 	var reset *patterns.TunnelError
 	switch {
 	case errors.As(e.err, &reset):
@@ -258,10 +261,10 @@ func explainTunnel(e *tunnelError) string {
 	return e.err.Error()
 }
 
-// explainTopic says what is wrong with a topic or pattern, or with its
-// publishers and subscribers.
-func explainTopic(e *topicError) string {
-	said := explainTopicCause(e)
+// explain says what is wrong with a topic or pattern, or with its publishers and
+// subscribers.
+func (e *topicError) explain() string {
+	said := e.explainCause()
 	if e.sent > 0 {
 		said += fmt.Sprintf(" (%s had been sent before)", plural.Of(e.sent, "message"))
 	}
@@ -273,7 +276,7 @@ func why(err error) string {
 	return strings.TrimPrefix(err.Error(), "arke: ")
 }
 
-func explainTopicCause(e *topicError) string {
+func (e *topicError) explainCause() string {
 	switch {
 	case errors.Is(e.err, patterns.ErrTopic) && e.pattern:
 		return why(e.err) + ": a pattern is words joined by dots, like a.b.c, where * stands for one word and > at the end for the rest"

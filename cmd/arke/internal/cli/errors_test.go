@@ -68,8 +68,7 @@ func TestRelayThatHangsIsNotCalledMissing(t *testing.T) {
 		newConsole("").Run(t.Context(), []string{"request", "x", "--socket", socket})
 	}()
 	for _, command := range []string{"request x", "publish a b"} {
-		c := newConsole("")
-		require.Equal(t, 5, c.Run(t.Context(), append(strings.Fields(command), "--timeout", "50ms", "--socket", socket)))
+		c := ran(t, 5, append(strings.Fields(command), "--timeout", "50ms", "--socket", socket)...)
 		require.Contains(t, c.err.String(), "does not answer", command)
 		require.NotContains(t, c.err.String(), "start one", command)
 	}
@@ -102,9 +101,7 @@ func TestHelpSaysHowACommandEnds(t *testing.T) {
 		"relay": false, "serve": false, "tunnel": false, "expose": false, "forward": false,
 		"bench request": true, "bench survey": true, "bench publish": true, "bench tunnel": true,
 	} {
-		c := newConsole("")
-		require.Zero(t, c.Run(t.Context(), append(strings.Fields(command), "--help")), command)
-		help := c.out.String()
+		help := ran(t, 0, append(strings.Fields(command), "--help")...).out.String()
 		require.Contains(t, help, "Exit status", command)
 		require.Contains(t, help, "Examples:\n  arke ", command)
 		require.Equal(t, printsJSON, strings.Contains(help, "\n      --json "), command)

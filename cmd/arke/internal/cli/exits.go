@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,10 +71,7 @@ func staying(late, tooMany string) []end {
 func exits(success string, bad ...end) string {
 	text := fmt.Sprintf("Exit status: %d %s", patterns.ExitStatus(patterns.OutcomeReply), success)
 	for _, e := range bad {
-		if e.says == "" {
-			e.says = meanings()[e.outcome]
-		}
-		text += fmt.Sprintf(", %d"+tie+"%s", patterns.ExitStatus(e.outcome), e.says)
+		text += fmt.Sprintf(", %d"+tie+"%s", patterns.ExitStatus(e.outcome), cmp.Or(e.says, meanings()[e.outcome]))
 	}
 	text = wrapped(text+fmt.Sprintf(", %d"+tie+"anything else.", patterns.ExitStatus(patterns.OutcomeOther)), 79)
 	return strings.ReplaceAll(text, tie, " ")

@@ -5,23 +5,17 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
 	"github.com/arke-mesh/arke/gateway"
 	"github.com/arke-mesh/arke/internal/admin"
 	"github.com/arke-mesh/arke/internal/collector"
-	"github.com/arke-mesh/arke/internal/plural"
 	"github.com/arke-mesh/arke/internal/processors"
 	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/patterns"
@@ -63,7 +57,6 @@ gateway its finding key, that 'arke keygen --finding-key-of FILE' makes, in plac
 
 func gatewayCommand(a App) *cobra.Command {
 	var file gatewayFile
-	var name string
 	cmd := &cobra.Command{
 		Use:   "gateway --config FILE",
 		Short: "Lend clusters and topics of one network to another",
@@ -89,18 +82,13 @@ SIGTERM or Ctrl-C drains. When the gateway is ready, it prints
   arke gateway status --config /etc/arke/gateway.yaml`,
 		Args: positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if name == "" {
-				return misuse(cmd, errors.New("which configuration? pass --config FILE"))
-			}
-			if err := readGateway(name, cmd.Flags(), &file); err != nil {
+			if err := file.read(cmd.Flags()); err != nil {
 				return misuse(cmd, errors.New(strings.Join(linesOf(err), "\n")))
 			}
 			return runGateway(cmd.Context(), a, cmd, &file)
 		},
 	}
 	file.declare(cmd.Flags())
-	cmd.Flags().StringVar(&name, "config", "", "the configuration `FILE`, in YAML")
-	settings.FlagOnly(cmd.Flags(), "config")
 	cmd.AddCommand(gatewayCheckCommand(a), gatewayStatusCommand(a))
 	return cmd
 }
@@ -126,9 +114,8 @@ func runGateway(ctx context.Context, a App, cmd *cobra.Command, file *gatewayFil
 	if a.Env.GOGC == "" {
 		defer collector.Pace()()
 	}
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
+	hangups, stop := hangups()
+	defer stop()
 	g, err := gateway.New(cfg)
 	if err != nil {
 		return err
@@ -152,13 +139,8 @@ func runGateway(ctx context.Context, a App, cmd *cobra.Command, file *gatewayFil
 	if err := announceGateway(a, g, watch.Address); err != nil {
 		return err
 	}
-	for running := true; running; {
-		select {
-		case <-ctx.Done():
-			running = false
-		case <-hangups:
-			reloadGateway(file, g, log, level)
-		}
+	for waits(ctx, hangups) {
+		reloadGateway(file, g, log, level)
 	}
 	if err := a.drain(file.drainTimeout, g.Shutdown); err != nil {
 		return fmt.Errorf("some of what was under way was cut off: %w", err)
@@ -199,23 +181,13 @@ func announceGateway(a App, g *gateway.Gateway, admin string) error {
 		Admin    string             `json:"admin,omitempty"`
 	}{map[string]network{}, admin}
 	for _, n := range g.Status().Networks {
-		addrs := make([]string, 0, len(n.Node.Addrs))
-		for _, addr := range n.Node.Addrs {
-			addrs = append(addrs, addr+"/p2p/"+n.Node.Peer)
-		}
-		ready.Networks[n.Name] = network{n.Node.Peer, addrs}
+		ready.Networks[n.Name] = network{n.Node.Peer, fullAddrs(n.Node)}
 	}
-	line, err := json.Marshal(ready)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.Stdout, "arke gateway ready %s\n", line)
-	return err
+	return tellReady(a, "gateway", ready)
 }
 
 func gatewayCheckCommand(a App) *cobra.Command {
 	var file gatewayFile
-	var name string
 	cmd := &cobra.Command{
 		Use:   "check --config FILE",
 		Short: "Say what a gateway would lend, and what not and why",
@@ -228,24 +200,21 @@ that the configuration names, and starts nothing.
 		Example: `  arke gateway check --config /etc/arke/gateway.yaml
   arke gateway status --config /etc/arke/gateway.yaml`,
 		Args: positional(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if name == "" {
-				return misuse(cmd, errors.New("which configuration? pass --config FILE"))
-			}
-			return checkGateway(a, name, cmd.Flags(), &file)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return checkGateway(a, cmd, &file) },
 	}
 	file.declare(cmd.Flags())
-	cmd.Flags().StringVar(&name, "config", "", "the configuration `FILE`, in YAML")
-	settings.FlagOnly(cmd.Flags(), "config")
 	return cmd
 }
 
-func checkGateway(a App, name string, flags *pflag.FlagSet, file *gatewayFile) error {
+func checkGateway(a App, cmd *cobra.Command, file *gatewayFile) error {
+	err := file.read(cmd.Flags())
+	if errors.Is(err, errNoConfig) {
+		return misuse(cmd, err)
+	}
 	var problems []string
 	add := func(err error) { problems = append(problems, linesOf(err)...) }
-	add(readGateway(name, flags, file))
-	_, err := file.log.parse()
+	add(err)
+	_, err = file.log.parse()
 	add(err)
 	_, err = file.admin.config()
 	add(err)
@@ -270,14 +239,7 @@ func checkGateway(a App, name string, flags *pflag.FlagSet, file *gatewayFile) e
 			fmt.Fprintf(a.Stdout, "note: the network %s calls itself %s: callers there say geo@%s, all others geo@%s\n", n.Name, own, own, n.Name)
 		}
 	}
-	for _, p := range problems {
-		fmt.Fprintln(a.Stdout, p)
-	}
-	if len(problems) > 0 {
-		return &statusError{code: patterns.ExitStatus(patterns.OutcomeOther), text: "the configuration has " + plural.Of(len(problems), "problem")}
-	}
-	fmt.Fprintln(a.Stdout, "the configuration is in order; nothing else crosses")
-	return nil
+	return tellProblems(a, problems, "the configuration is in order; nothing else crosses")
 }
 
 // linesOf takes errors that were joined apart.
@@ -292,5 +254,5 @@ func linesOf(err error) (lines []string) {
 		}
 		return lines
 	}
-	return strings.Split(err.Error(), "\n")
+	return strings.Split(explain(err), "\n")
 }

@@ -4,7 +4,6 @@
 package cli
 
 import (
-	"bytes"
 	"crypto/rand"
 	"os"
 	"path/filepath"
@@ -30,15 +29,13 @@ func checked(t *testing.T, text string) (out string, status int) {
 	keys, err := security.GenerateClusterFile("vault", rand.Reader)
 	require.NoError(t, err)
 	require.NoError(t, security.WriteClusterFile(filepath.Join(dir, "vault.key"), keys))
-	var stdout, stderr bytes.Buffer
-	a := App{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Abort: t.Context()}
-	require.Zero(t, a.Run(t.Context(), []string{"keygen", "--finding-key-of", filepath.Join(dir, "vault.key"), "--out", filepath.Join(dir, "vault.finding")}))
-	require.Equal(t, dir+"/vault.finding: finding key of the cluster vault\n", stdout.String())
-	stdout.Reset()
+	made := ran(t, 0, "keygen", "--finding-key-of", filepath.Join(dir, "vault.key"), "--out", filepath.Join(dir, "vault.finding"))
+	require.Equal(t, dir+"/vault.finding: finding key of the cluster vault\n", made.out.String())
 	file := filepath.Join(dir, "g.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, "DIR", dir)), 0o600))
-	status = a.Run(t.Context(), []string{"gateway", "check", "--config", file})
-	return strings.ReplaceAll(stdout.String(), dir+"/", "") + stderr.String(), status
+	c := newConsole("")
+	status = c.Run(t.Context(), []string{"gateway", "check", "--config", file})
+	return strings.ReplaceAll(c.out.String(), dir+"/", "") + c.err.String(), status
 }
 
 func TestGatewayCheckSaysWhatCrossesAndWhatNot(t *testing.T) {
@@ -59,81 +56,70 @@ note: the network us calls itself prod: callers there say geo@prod, all others g
 the configuration is in order; nothing else crosses
 `, out)
 
-	out, status = checked(t, networks+`lend:
+	for name, tc := range map[string]struct {
+		file string
+		says []string
+	}{
+		"finding keys": {networks + `lend:
   - {cluster: vault, from: eu, to: us, finding-key-file: DIR/vault.finding}
   - {cluster: safe, from: eu, to: us, finding-key-file: DIR/vault.finding}
   - {cluster: vault, from: us, to: eu, finding-key-file: DIR/vault.finding, as: safe}
   - {cluster: vault, from: us, to: eu, finding-key-file: DIR/vault.finding, reseal: true}
   - {cluster: vault, from: us, to: eu, finding-key-file: DIR/vault.key}
-`)
-	require.NotZero(t, status)
-	for _, want := range []string{
-		"g.yaml:7: crosses: vault of eu to us, priority 100;", "; passed on sealed, up to 256 members: this gateway can't open it\n",
-		"g.yaml:8: does not cross: safe of eu to us\n", "its finding key is that of the cluster vault",
-		"g.yaml:9: does not cross", "it can't be called safe there", "g.yaml:10: does not cross", "says reseal: true",
-		"g.yaml:11: does not cross", "arke-finding",
-	} {
-		require.Contains(t, out, want)
-	}
-
-	out, status = checked(t, networks+`lend:
+`, []string{
+			"g.yaml:7: crosses: vault of eu to us, priority 100;", "; passed on sealed, up to 256 members: this gateway can't open it\n",
+			"g.yaml:8: does not cross: safe of eu to us\n", "its finding key is that of the cluster vault",
+			"g.yaml:9: does not cross", "it can't be called safe there", "g.yaml:10: does not cross", "says reseal: true",
+			"g.yaml:11: does not cross", "arke-finding",
+		}},
+		"clusters": {networks + `lend:
   - {cluster: geo, from: eu, to: us, reseal: true}
   - {cluster: vault, from: eu, to: us}
   - {cluster: geo, from: eu, to: mars, reseal: true}
   - {cluster: "maps.*", as: "eu-maps.*", from: eu, to: us, reseal: true, transit: true}
   - {cluster: "maps.*", as: eu-maps, from: eu, to: us, reseal: true}
-`)
-	require.NotZero(t, status)
-	for _, want := range []string{
-		"g.yaml:7: crosses: geo of eu to us,", "g.yaml:8: does not cross: vault of eu to us\n", "say reseal: true",
-		"g.yaml:9: does not cross: geo of eu to mars\n", `there is no network "mars" here`,
-		"g.yaml:10: crosses: each cluster maps.* of eu to us as eu-maps.* that somebody asks for, with what is lent to eu, priority 100;",
-		"g.yaml:11: does not cross: maps.* of eu to us as eu-maps\n", "maps.* and eu-maps: both end with *, or neither does", "3 problems",
-	} {
-		require.Contains(t, out, want)
-	}
-
-	out, status = checked(t, networks+`lend:
+`, []string{
+			"g.yaml:7: crosses: geo of eu to us,", "g.yaml:8: does not cross: vault of eu to us\n", "say reseal: true",
+			"g.yaml:9: does not cross: geo of eu to mars\n", `there is no network "mars" here`,
+			"g.yaml:10: crosses: each cluster maps.* of eu to us as eu-maps.* that somebody asks for, with what is lent to eu, priority 100;",
+			"g.yaml:11: does not cross: maps.* of eu to us as eu-maps\n", "maps.* and eu-maps: both end with *, or neither does", "3 problems",
+		}},
+		"topics": {networks + `lend:
   - {topic: quotes.*, from: eu, to: us, as: rates, reseal: true, bytes-per-second: 9}
   - {topic: quotes.a, from: eu, to: us, reseal: true}
   - {topic: ">", from: eu, to: us, reseal: true}
-`)
-	require.NotZero(t, status)
-	for _, want := range []string{
-		"g.yaml:7: crosses: topic quotes.* of eu to us as rates.*, while somebody there listens; each second any number of messages and 9 bytes;",
-		"g.yaml:8: does not cross: topic quotes.a of eu to us\n", "they would cross twice", "its first word must be a name", "2 problems",
-	} {
-		require.Contains(t, out, want)
-	}
-	out, _ = checked(t, networks+"lend:\n  - {topic: a, cluster: b, from: eu, to: us, reseal: true, tunnels: 3}\n")
-	require.Contains(t, out, "g.yaml:7: cluster means nothing for topics\n")
-	require.Contains(t, out, "g.yaml:7: tunnels means nothing for topics\n")
-
-	out, status = checked(t, `networks:
+`, []string{
+			"g.yaml:7: crosses: topic quotes.* of eu to us as rates.*, while somebody there listens; each second any number of messages and 9 bytes;",
+			"g.yaml:8: does not cross: topic quotes.a of eu to us\n", "they would cross twice", "its first word must be a name", "2 problems",
+		}},
+		"a topic with a cluster's keys": {networks + "lend:\n  - {topic: a, cluster: b, from: eu, to: us, reseal: true, tunnels: 3}\n", []string{
+			"g.yaml:7: cluster means nothing for topics\n", "g.yaml:7: tunnels means nothing for topics\n",
+		}},
+		"a network without its file is there": {`networks:
   eu: {key-file: DIR/eu.key}
   us: {key-file: DIR/nowhere.key}
 lend:
   - {cluster: geo, from: eu, to: us, reseal: true}
-`)
-	require.NotZero(t, status)
-	require.Contains(t, out, "nowhere.key")
-	require.Contains(t, out, "g.yaml:5: crosses: geo of eu to us,", "the network is there, its file is not")
-	require.Contains(t, out, "1 problem\n")
-
-	out, status = checked(t, `networks:
+`, []string{"nowhere.key", "g.yaml:5: crosses: geo of eu to us,", "1 problem\n"}},
+		"unknown keys": {`networks:
   eu: {key-fil: DIR/eu.key}
   us: {key-file: DIR/nowhere.key}
 land:
   - {cluster: geo}
 lend:
   - {cluster: geo, prioriti: 3}
-`)
-	require.NotZero(t, status)
-	for _, want := range []string{
-		`g.yaml:4: unknown key "land", did you mean "lend"?`, `unknown key "key-fil", did you mean "key-file"?`,
-		`unknown key "prioriti", did you mean "priority"?`, "nowhere.key",
+`, []string{
+			`g.yaml:4: unknown key "land", did you mean "lend"?`, `unknown key "key-fil", did you mean "key-file"?`,
+			`unknown key "prioriti", did you mean "priority"?`, "nowhere.key",
+		}},
 	} {
-		require.Contains(t, out, want)
+		t.Run(name, func(t *testing.T) {
+			out, status := checked(t, tc.file)
+			require.NotZero(t, status)
+			for _, want := range tc.says {
+				require.Contains(t, out, want)
+			}
+		})
 	}
 }
 
@@ -147,7 +133,8 @@ func TestAGatewaysFlagsStandAboveItsFileWhenItIsReadAgain(t *testing.T) {
 	f := pflag.NewFlagSet("gateway", pflag.ContinueOnError)
 	first.declare(f)
 	require.NoError(t, f.Parse([]string{"--log-level", "debug"}))
-	require.NoError(t, readGateway(file, f, &first))
+	first.name = file
+	require.NoError(t, first.read(f))
 
 	write("log-level: error\ndrain-timeout: 2s\n")
 	now, err := first.again()
@@ -159,7 +146,8 @@ func TestAGatewaysFlagsStandAboveItsFileWhenItIsReadAgain(t *testing.T) {
 	other := gatewayFile{}
 	f = pflag.NewFlagSet("gateway", pflag.ContinueOnError)
 	other.declare(f)
-	require.NoError(t, readGateway(file, f, &other))
+	other.name = file
+	require.NoError(t, other.read(f))
 	_, err = other.again()
 	require.ErrorContains(t, err, "loud")
 }

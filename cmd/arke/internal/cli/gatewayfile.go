@@ -40,8 +40,10 @@ type networkSection struct {
 	where string
 }
 
-// declare adds the flags that stand for the file's own keys.
+// declare adds the flags that stand for the file's own keys, and the one that names it.
 func (c *gatewayFile) declare(f *pflag.FlagSet) {
+	f.StringVar(&c.name, "config", "", "the configuration `FILE`, in YAML")
+	settings.FlagOnly(f, "config")
 	declareDrain(f, &c.drainTimeout)
 	c.log.declare(f)
 	c.admin.declare(f)
@@ -115,10 +117,16 @@ func (f findingFlag) Set(name string) error {
 	return err
 }
 
-// readGateway reads the file of that name. flags are those of the command, which stand
-// above the file. Its error has all that is wrong with the file's form.
-func readGateway(name string, flags *pflag.FlagSet, c *gatewayFile) error {
-	file, err := settings.Read(name)
+// errNoConfig says that no file was named.
+var errNoConfig = errors.New("which configuration? pass --config FILE")
+
+// read reads the file. flags are those of the command, which stand above the file. Its
+// error has all that is wrong with the file's form.
+func (c *gatewayFile) read(flags *pflag.FlagSet) error {
+	if c.name == "" {
+		return errNoConfig
+	}
+	file, err := settings.Read(c.name)
 	if err != nil {
 		return err
 	}
@@ -128,14 +136,13 @@ func readGateway(name string, flags *pflag.FlagSet, c *gatewayFile) error {
 		if errors.As(err, &several) {
 			problems = append(problems, several...)
 		} else if err != nil {
-			problems = append(problems, settings.Problem{Where: name, Reason: err.Error()})
+			problems = append(problems, settings.Problem{Where: c.name, Reason: err.Error()})
 		}
 	}
 	sections, err := file.Sections("networks", "lend")
 	note(err)
 	c.settings, err = settings.Resolve(flags, nil, file)
 	note(err)
-	c.name = name
 	for _, s := range sections["networks"] {
 		n := networkSection{label: s.Label, where: s.At()}
 		note(resolveSection(s, n.declare))
@@ -163,7 +170,8 @@ func (c *gatewayFile) again() (*gatewayFile, error) {
 	if err := c.settings.Repeat(f); err != nil {
 		return nil, err
 	}
-	if err := readGateway(c.name, f, now); err != nil {
+	now.name = c.name
+	if err := now.read(f); err != nil {
 		return nil, err
 	}
 	_, err := now.log.parse()

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
 	"github.com/arke-mesh/arke/gateway"
@@ -29,7 +28,6 @@ import (
 
 func gatewayStatusCommand(a App) *cobra.Command {
 	var file gatewayFile
-	var name string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status --config FILE",
@@ -44,40 +42,33 @@ behind the gateway, without the handler's time.
   arke gateway status --config /etc/arke/gateway.yaml --json | jq .crossings`,
 		Args: positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if name == "" {
-				return misuse(cmd, errors.New("of which gateway? pass --config FILE"))
-			}
-			return showGateway(cmd.Context(), a, name, cmd.Flags(), &file, asJSON)
+			return showGateway(a, cmd, &file, asJSON)
 		},
 	}
 	file.declare(cmd.Flags())
-	cmd.Flags().StringVar(&name, "config", "", "the configuration `FILE`, in YAML")
-	settings.FlagOnly(cmd.Flags(), "config")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	settings.FlagOnly(cmd.Flags(), "json")
 	return cmd
 }
 
-func showGateway(ctx context.Context, a App, name string, flags *pflag.FlagSet, file *gatewayFile, asJSON bool) error {
-	if err := readGateway(name, flags, file); err != nil {
-		return &statusError{code: patterns.ExitStatus(patterns.OutcomeOther), text: strings.Join(linesOf(err), "\n")}
+func showGateway(a App, cmd *cobra.Command, file *gatewayFile, asJSON bool) error {
+	err := file.read(cmd.Flags())
+	switch {
+	case errors.Is(err, errNoConfig):
+		return misuse(cmd, err)
+	case err != nil:
+		return ended(patterns.OutcomeOther, "%s", strings.Join(linesOf(err), "\n"))
 	}
 	at, err := file.admin.config()
 	if err != nil {
 		return err
 	}
 	if at.Address == "" {
-		return &statusError{
-			code: patterns.ExitStatus(patterns.OutcomeUnreachable),
-			text: name + " has no admin address: add a line such as 'admin: :9900', and start the gateway again",
-		}
+		return ended(patterns.OutcomeUnreachable, "%s has no admin address: add a line such as 'admin: :9900', and start the gateway again", file.name)
 	}
-	text, err := adminText(ctx, at, "/status.json")
+	text, err := adminText(cmd.Context(), at, "/status.json")
 	if err != nil {
-		return &statusError{
-			code: patterns.ExitStatus(patterns.OutcomeUnreachable),
-			text: fmt.Sprintf("no gateway answers at %s: %v: start it with 'arke gateway --config %s'", at.Address, err, name),
-		}
+		return ended(patterns.OutcomeUnreachable, "no gateway answers at %s: %v: start it with 'arke gateway --config %s'", at.Address, err, file.name)
 	}
 	if asJSON {
 		return writeJSON(a.Stdout, json.RawMessage(text))

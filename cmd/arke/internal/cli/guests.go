@@ -71,7 +71,7 @@ func (g guestFlags) tokens(env string) ([]relay.Token, error) {
 		if !named || strings.ContainsRune(name, filepath.Separator) {
 			name, file = filepath.Base(spec), spec
 		}
-		secret, err := (&secretFlag{file}).read("")
+		secret, err := readToken(file, "")
 		if err != nil {
 			return nil, err
 		}

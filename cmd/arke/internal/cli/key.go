@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -82,7 +81,7 @@ func (k *keyFlags) edit(change func([]security.KeyVersion) ([]security.KeyVersio
 }
 
 func keyCommand(a App) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "key",
 		Short: "Change the keys of a network or a cluster, and ban peers",
 		Long: `Change the file with the keys of a network or a cluster.
@@ -91,11 +90,7 @@ Bring the changed file to every machine that has the old one, and send SIGHUP
 to the relays there, which read it again. Nothing that is under way is lost as
 long as all have it before the overlap is over.`,
 		Example: "  arke key rotate --key-file home.key",
-		Args:    subcommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(keyRotateCommand(a), keyListCommand(a), keyBanCommand(a))
-	return cmd
+	}, keyRotateCommand(a), keyListCommand(a), keyBanCommand(a))
 }
 
 func keyRotateCommand(a App) *cobra.Command {
@@ -159,8 +154,8 @@ func keyListCommand(a App) *cobra.Command {
 
 func listKeys(a App, of string, keys []security.KeyVersion, bans []peer.ID) error {
 	now := security.ValidityOf(keys, time.Now())
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "VERSION\tID\tNOT BEFORE\tNOT AFTER\tNOW")
+	t := newTable(a.Stdout)
+	t.row("VERSION", "ID", "NOT BEFORE", "NOT AFTER", "NOW")
 	for i, k := range keys {
 		state := "not accepted"
 		switch {
@@ -172,12 +167,12 @@ func listKeys(a App, of string, keys []security.KeyVersion, bans []peer.ID) erro
 			state = "accepted"
 		}
 		id := security.NewCluster(of, []security.KeyVersion{k}).KeyID()
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", k.Version, id, bound(k.NotBefore), bound(k.NotAfter), state)
+		t.row(k.Version, id, bound(k.NotBefore), bound(k.NotAfter), state)
 	}
 	for _, p := range bans {
-		fmt.Fprintf(w, "ban\t%s\n", p)
+		t.row("ban", p)
 	}
-	return w.Flush()
+	return t.flush()
 }
 
 func bound(t time.Time) string {

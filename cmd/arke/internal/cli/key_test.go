@@ -4,7 +4,6 @@
 package cli
 
 import (
-	"bytes"
 	"crypto/rand"
 	"path/filepath"
 	"strings"
@@ -15,15 +14,6 @@ import (
 
 	"github.com/arke-mesh/arke/security"
 )
-
-// keyed runs arke key with these arguments.
-func keyed(t *testing.T, args ...string) (out string, status int) {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	a := App{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Abort: t.Context()}
-	status = a.Run(t.Context(), append([]string{"key"}, args...))
-	return stdout.String() + stderr.String(), status
-}
 
 func TestKeysAreRotatedListedAndPeersBanned(t *testing.T) {
 	// This test rotates the keys of a network and of a cluster, lists them without any
@@ -37,34 +27,24 @@ func TestKeysAreRotatedListedAndPeersBanned(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, security.WriteClusterFile(cluster, c))
 
-	out, status := keyed(t, "rotate", "--key-file", network, "--overlap", "2h")
-	require.Zero(t, status, out)
-	require.Contains(t, out, "key version 2")
+	rotated := ran(t, 0, "key", "rotate", "--key-file", network, "--overlap", "2h")
+	require.Contains(t, rotated.out.String(), "key version 2")
 	f, err := security.ReadNetworkFile(network)
 	require.NoError(t, err)
 	require.Len(t, f.Keys, 2)
 	require.Equal(t, 2*time.Hour, f.Keys[0].NotAfter.Sub(f.Keys[1].NotBefore))
 
-	out, status = keyed(t, "rotate", "--key-file", cluster, "--cluster", "vault", "--overlap", "0")
-	require.Zero(t, status, out)
-	out, status = keyed(t, "rotate", "--key-file", cluster, "--cluster", "other")
-	require.NotZero(t, status)
-	require.Contains(t, out, `the file of cluster "vault", not of "other"`)
-	out, status = keyed(t, "rotate", "--key-file", cluster)
-	require.NotZero(t, status)
-	require.Contains(t, out, "say so with --cluster vault")
+	ran(t, 0, "key", "rotate", "--key-file", cluster, "--cluster", "vault", "--overlap", "0")
+	refused(t, `the file of cluster "vault", not of "other"`, "key", "rotate", "--key-file", cluster, "--cluster", "other")
+	refused(t, "say so with --cluster vault", "key", "rotate", "--key-file", cluster)
 
 	k, err := security.GenerateNodeKey(rand.Reader)
 	require.NoError(t, err)
 	p := k.PeerID().String()
-	out, status = keyed(t, "ban", "--key-file", network, p)
-	require.Zero(t, status, out)
-	out, status = keyed(t, "ban", "--key-file", network, "nobody")
-	require.NotZero(t, status)
-	require.Contains(t, out, "no peer id")
+	ran(t, 0, "key", "ban", "--key-file", network, p)
+	refused(t, "no peer id", "key", "ban", "--key-file", network, "nobody")
 
-	out, status = keyed(t, "list", "--key-file", network)
-	require.Zero(t, status, out)
+	out := ran(t, 0, "key", "list", "--key-file", network).out.String()
 	require.Regexp(t, `(?m)^1 .* accepted$`, out)
 	require.Regexp(t, `(?m)^2 .* seals$`, out)
 	require.Regexp(t, `(?m)^ban +`+p+`$`, out)
@@ -73,12 +53,9 @@ func TestKeysAreRotatedListedAndPeersBanned(t *testing.T) {
 			require.NotContains(t, out, words[2][:16])
 		}
 	}
-	out, status = keyed(t, "list", "--key-file", cluster, "--cluster", "vault")
-	require.Zero(t, status, out)
+	out = ran(t, 0, "key", "list", "--key-file", cluster, "--cluster", "vault").out.String()
 	require.Regexp(t, `(?m)^2 .* seals$`, out)
 
-	out, status = keyed(t, "ban", "--lift", "--key-file", network, p)
-	require.Zero(t, status, out)
-	_, status = keyed(t, "ban", "--lift", "--key-file", network, p)
-	require.NotZero(t, status)
+	ran(t, 0, "key", "ban", "--lift", "--key-file", network, p)
+	refused(t, "is not banned", "key", "ban", "--lift", "--key-file", network, p)
 }

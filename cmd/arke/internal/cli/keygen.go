@@ -127,11 +127,7 @@ func printVersion(w io.Writer, asJSON bool) error {
 			}
 		}
 	}
-	if asJSON {
-		return writeJSON(w, v)
-	}
-	_, err := fmt.Fprintf(w, "arke %s (%s)\n", v.Version, v.Go)
-	return err
+	return printAs(w, asJSON, v, "arke %s (%s)\n", v.Version, v.Go)
 }
 
 func demoCommand(a App) *cobra.Command {
@@ -165,15 +161,7 @@ Exit status: 0 no reply was wrong and none was lost, 1 anything else.`,
 		if err != nil {
 			return err
 		}
-		if asJSON {
-			err = writeJSON(a.Stdout, report)
-		} else {
-			err = report.Write(a.Stdout)
-		}
-		if err != nil {
-			return err
-		}
-		return report.Err()
+		return errors.Join(writeAs(a.Stdout, asJSON, report), report.Err())
 	}
 	cmd.AddCommand(demoMemberCommand(a), demoFederationCommand(a))
 	return cmd
@@ -201,15 +189,10 @@ Exit status: 0 no request was lost, 1 anything else.`,
 				return misuse(cmd, errors.New("--phase must be positive"))
 			}
 			report, err := demo.RunFederation(cmd.Context(), cfg)
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case asJSON:
-				err = writeJSON(a.Stdout, report)
-			default:
-				err = report.Write(a.Stdout)
 			}
-			return errors.Join(err, report.Err())
+			return errors.Join(writeAs(a.Stdout, asJSON, report), report.Err())
 		},
 	}
 	cmd.Flags().DurationVar(&cfg.Phase, "phase", 0, "how long each part of the story takes at least (default 5s)")

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -70,11 +71,7 @@ func page(cmd *cobra.Command) []byte {
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(pageName(cmd)), roff(cmd.Short))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(cmd.UseLine()))
 	b.WriteString(".SH DESCRIPTION\n")
-	text := cmd.Long
-	if text == "" {
-		text = cmd.Short + "."
-	}
-	writeText(&b, text)
+	writeText(&b, cmp.Or(cmd.Long, cmd.Short+"."))
 	writeFlags(&b, cmd)
 	if cmd.Example != "" {
 		b.WriteString(".SH EXAMPLES\n")

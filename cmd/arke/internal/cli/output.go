@@ -24,6 +24,23 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
+// printAs prints v where JSON was asked for, else a text for people.
+func printAs(w io.Writer, asJSON bool, v any, format string, args ...any) error {
+	if asJSON {
+		return writeJSON(w, v)
+	}
+	_, err := fmt.Fprintf(w, format, args...)
+	return err
+}
+
+// writeAs prints a report where JSON was asked for, else as it is written for people.
+func writeAs(w io.Writer, asJSON bool, report interface{ Write(io.Writer) error }) error {
+	if asJSON {
+		return writeJSON(w, report)
+	}
+	return report.Write(w)
+}
+
 // failureJSON is how a command with --json fails that has printed nothing of it.
 type failureJSON struct {
 	Outcome string `json:"outcome"`
@@ -134,10 +151,7 @@ const named = 5
 // or the like.
 func incomplete(cluster, did string, count int, missing []patterns.Missing, of nodeNames) error {
 	if len(missing) == 0 {
-		return &statusError{
-			code: patterns.ExitStatus(patterns.OutcomeUnreachable),
-			text: fmt.Sprintf("%d members of %s %s, but there may be others: not everybody who knows them could be asked; try again", count, cluster, did),
-		}
+		return ended(patterns.OutcomeUnreachable, "%d members of %s %s, but there may be others: not everybody who knows them could be asked; try again", count, cluster, did)
 	}
 	var names []string
 	for _, m := range missing[:min(len(missing), named)] {
@@ -146,8 +160,5 @@ func incomplete(cluster, did string, count int, missing []patterns.Missing, of n
 	if more := len(missing) - named; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	return &statusError{
-		code: max(patterns.ExitStatus(patterns.OutcomeOf(missing[0].Err)), 1),
-		text: fmt.Sprintf("%d of %d members of %s %s; missing: %s", count, count+len(missing), cluster, did, strings.Join(names, ", ")),
-	}
+	return ended(patterns.OutcomeOf(missing[0].Err), "%d of %d members of %s %s; missing: %s", count, count+len(missing), cluster, did, strings.Join(names, ", "))
 }

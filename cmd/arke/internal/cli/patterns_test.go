@@ -34,6 +34,25 @@ func newConsole(stdin string) *console {
 	return c
 }
 
+// runs runs a command, which ends with that status.
+func (c *console) runs(t *testing.T, status int, args ...string) *console {
+	t.Helper()
+	require.Equal(t, status, c.Run(t.Context(), args), "%s\n%s", strings.Join(args, " "), &c.err)
+	return c
+}
+
+// ran runs a command, which ends with that status, and returns where it has printed.
+func ran(t *testing.T, status int, args ...string) *console {
+	t.Helper()
+	return newConsole("").runs(t, status, args...)
+}
+
+// refused runs a command, which fails and says why.
+func refused(t *testing.T, says string, args ...string) {
+	t.Helper()
+	require.Contains(t, ran(t, 1, args...).err.String(), says)
+}
+
 // objects returns what was printed, a JSON object per line.
 func (c *console) objects(t *testing.T) []map[string]any {
 	t.Helper()

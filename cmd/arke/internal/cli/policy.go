@@ -73,7 +73,7 @@ keeps to the policy, and reads it again on SIGHUP.
 		}
 		d := p.Of(who).Decide(v, args[2])
 		if !d.Allowed {
-			return &statusError{patterns.ExitStatus(patterns.OutcomeUnauthorized), d.String()}
+			return ended(patterns.OutcomeUnauthorized, "%s", d)
 		}
 		_, err = fmt.Fprintln(a.Stdout, d)
 		return err

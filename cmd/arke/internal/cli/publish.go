@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,10 +114,7 @@ func tellPublished(a App, p *publishing, err error) error {
 	if err != nil {
 		o.Outcome, o.Error = outcomeOf(err).String(), err.Error()
 	}
-	if jsonErr := writeJSON(a.Stdout, o); jsonErr != nil {
-		return told(jsonErr)
-	}
-	return told(err)
+	return told(cmp.Or(writeJSON(a.Stdout, o), err))
 }
 
 // publishing is one run of the command.
@@ -165,10 +163,8 @@ func (p *publishing) run(ctx context.Context, m patterns.Messenger) error {
 			p.unheard++
 		}
 		if p.nodes < p.flags.need {
-			return &statusError{
-				code: patterns.ExitStatus(patterns.OutcomeNoMembers),
-				text: fmt.Sprintf("%s took message %d of %s, --need is %d: start subscribers, with 'arke subscribe %s'", plural.Of(p.nodes, "node"), p.sent, p.topic, p.flags.need, p.topic),
-			}
+			return ended(patterns.OutcomeNoMembers, "%s took message %d of %s, --need is %d: start subscribers, with 'arke subscribe %s'",
+				plural.Of(p.nodes, "node"), p.sent, p.topic, p.flags.need, p.topic)
 		}
 		if p.progress != nil && time.Since(told) > time.Second {
 			told = time.Now()

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -159,7 +160,7 @@ func (r *running) run(ctx context.Context, network security.NetworkFile, keys ma
 	if r.app.Env.GOGC == "" {
 		defer collector.Pace()()
 	}
-	hangups, stop := r.hangups()
+	hangups, stop := hangups()
 	defer stop()
 	r.network = network
 	of := r.flags.nodeConfig(node.Keys{Network: network, Clusters: keys})
@@ -205,7 +206,7 @@ func (r *running) run(ctx context.Context, network security.NetworkFile, keys ma
 		return err
 	}
 
-	for r.waits(ctx, hangups) {
+	for waits(ctx, hangups) {
 		r.reload(ctx)
 	}
 	err = r.app.drain(r.asked.drainTimeout, func(ctx context.Context) error {
@@ -220,21 +221,31 @@ func (r *running) run(ctx context.Context, network security.NetworkFile, keys ma
 // announce prints the line that scripts wait for.
 func announce(a App, n *node.Node, socket, admin string) error {
 	status := n.Status()
-	ready := struct {
+	return tellReady(a, "relay", struct {
 		Peer   string   `json:"peer"`
 		Addrs  []string `json:"addrs"`
 		Socket string   `json:"socket"`
 		Admin  string   `json:"admin,omitempty"`
-	}{status.Peer, nil, socket, admin}
-	for _, addr := range status.Addrs {
-		ready.Addrs = append(ready.Addrs, addr+"/p2p/"+status.Peer)
-	}
+	}{status.Peer, fullAddrs(status), socket, admin})
+}
+
+// tellReady prints that a command is ready, with what others need to know of it.
+func tellReady(a App, command string, ready any) error {
 	line, err := json.Marshal(ready)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.Stdout, "arke relay ready %s\n", line)
+	_, err = fmt.Fprintf(a.Stdout, "arke %s ready %s\n", command, line)
 	return err
+}
+
+// fullAddrs are the addresses of a node with its peer id, as others dial it.
+func fullAddrs(s node.Status) []string {
+	addrs := make([]string, 0, len(s.Addrs))
+	for _, addr := range s.Addrs {
+		addrs = append(addrs, addr+"/p2p/"+s.Peer)
+	}
+	return addrs
 }
 
 func statusCommand(a App) *cobra.Command {
@@ -507,10 +518,7 @@ func counts(m map[string]int) string {
 
 // dash stands where there is nothing.
 func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
+	return cmp.Or(s, "-")
 }
 
 // patience bounds the questions to the relay that have no flag for it.

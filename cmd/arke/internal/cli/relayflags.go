@@ -78,7 +78,7 @@ func (f relayFlags) validate(set *settings.Settings) error {
 	if f.clientListen == "" && len(f.guests.tokenFiles) > 0 && set.Origin("token-file").Source != settings.FromEnvironment {
 		return errors.New("--token-file goes with --client-listen")
 	}
-	if f.admin.address == "" && f.admin.token.file != "" {
+	if f.admin.address == "" && f.admin.token != "" {
 		return errors.New("--admin-token-file goes with --admin")
 	}
 	if f.drainTimeout < 0 {

@@ -17,9 +17,9 @@ import (
 	"github.com/arke-mesh/arke/security"
 )
 
-// hangups tells of each SIGHUP. It never ends a relay: who sends one wants it to read
-// its files again.
-func (r *running) hangups() (<-chan os.Signal, func()) {
+// hangups tells of each SIGHUP. It never ends a relay or a gateway: who sends one wants
+// it to read its files again.
+func hangups() (<-chan os.Signal, func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGHUP)
 	return c, func() { signal.Stop(c) }
@@ -27,7 +27,7 @@ func (r *running) hangups() (<-chan os.Signal, func()) {
 
 // waits returns true if the configuration is to be read again, and false when ctx
 // has ended.
-func (r *running) waits(ctx context.Context, hangups <-chan os.Signal) bool {
+func waits(ctx context.Context, hangups <-chan os.Signal) bool {
 	select {
 	case <-ctx.Done():
 		return false

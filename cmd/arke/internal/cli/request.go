@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,10 +137,7 @@ func tellOutcome(a App, reply *messageJSON, err error, how patterns.RequestRepor
 	} else {
 		o.messageJSON = reply
 	}
-	if jsonErr := writeJSON(a.Stdout, o); jsonErr != nil {
-		return told(jsonErr)
-	}
-	return told(err)
+	return told(cmp.Or(writeJSON(a.Stdout, o), err))
 }
 
 func remoteOf(err error) *remoteErrorJSON {
@@ -290,7 +288,7 @@ func (s *survey) each(r patterns.SurveyReply) error {
 		return writeJSON(s.Stdout, o)
 	}
 	if r.Err != nil {
-		fmt.Fprintf(s.Stderr, "arke: member %s: %s\n", r.Member, explainCall(&clusterError{cluster: s.cluster, err: r.Err}))
+		fmt.Fprintf(s.Stderr, "arke: member %s: %s\n", r.Member, (&clusterError{cluster: s.cluster, err: r.Err}).explain())
 		return nil
 	}
 	return said(s.Stdout, r.Member, r.Message.Body, s.raw)
@@ -313,10 +311,7 @@ func (s *survey) end(r patterns.SurveyResult, names nodeNames) error {
 	case !r.Complete:
 		return told(incomplete(s.cluster, "answered", r.Replies, r.Missing, names))
 	case r.Replies > 0 && s.refused == r.Replies:
-		return told(&statusError{
-			code: patterns.ExitStatus(patterns.OutcomeRemoteError),
-			text: fmt.Sprintf("every member of %s refused (%d)", s.cluster, r.Replies),
-		})
+		return told(ended(patterns.OutcomeRemoteError, "every member of %s refused (%d)", s.cluster, r.Replies))
 	}
 	return nil
 }
@@ -393,18 +388,14 @@ Where several are missing it is that of the first.`,
 
 // tellBroadcast prints who took it, and returns an error unless all did.
 func tellBroadcast(a App, cluster string, result patterns.BroadcastResult, names nodeNames, asJSON bool, took time.Duration) error {
-	var err error
-	if asJSON {
-		err = writeJSON(a.Stdout, struct {
-			Complete bool          `json:"complete"`
-			Members  int           `json:"members"`
-			Nodes    int           `json:"nodes"`
-			Missing  []missingJSON `json:"missing"`
-			Micros   int64         `json:"us"`
-		}{result.Complete, result.Members, result.Nodes, describeMissing(result.Missing, names), took.Microseconds()})
-	} else {
-		_, err = fmt.Fprintf(a.Stdout, "taken by %s on %s\n", plural.Of(result.Members, "member"), plural.Of(result.Nodes, "node"))
-	}
+	err := printAs(a.Stdout, asJSON, struct {
+		Complete bool          `json:"complete"`
+		Members  int           `json:"members"`
+		Nodes    int           `json:"nodes"`
+		Missing  []missingJSON `json:"missing"`
+		Micros   int64         `json:"us"`
+	}{result.Complete, result.Members, result.Nodes, describeMissing(result.Missing, names), took.Microseconds()},
+		"taken by %s on %s\n", plural.Of(result.Members, "member"), plural.Of(result.Nodes, "node"))
 	if err == nil && !result.Complete {
 		err = told(incomplete(cluster, "took it", result.Members, result.Missing, names))
 	}

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func simCommand(a App) *cobra.Command {
 }
 
 func (s sims) command() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "sim",
 		Short: "Try out what happens when nodes and links fail",
 		Long: `Try out what happens when nodes and links fail.
@@ -64,11 +65,7 @@ found something, 11 a file makes no sense, 12 not possible at this level or on
 this machine, 13 two runs differ, 1 anything else.`,
 		Example: `  arke sim run member-crash
   arke sim run my-scenario.yaml --seeds 1..20 --out results`,
-		Args: subcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(s.run(), s.replay(), s.shrink(), s.diff(), s.explain(), s.list(), s.format(), s.child())
-	return cmd
+	}, s.run(), s.replay(), s.shrink(), s.diff(), s.explain(), s.list(), s.format(), s.child())
 }
 
 // child is what a simulation's own process runs.
@@ -244,11 +241,8 @@ func (s sims) list() *cobra.Command {
 				levels = scenario.Levels()
 			}
 			about := strings.Join(strings.Fields(sc.About), " ")
-			if asJSON {
-				err = writeJSON(s.Stdout, map[string]any{"name": name, "about": about, "levels": levels})
-			} else {
-				_, err = fmt.Fprintf(s.Stdout, "%-20s %-16s %s\n", name, strings.Join(levels, " "), about)
-			}
+			err = printAs(s.Stdout, asJSON, map[string]any{"name": name, "about": about, "levels": levels},
+				"%-20s %-16s %s\n", name, strings.Join(levels, " "), about)
 			if err != nil {
 				return err
 			}
@@ -304,9 +298,7 @@ FAIL.json itself does not fail any more, 11 if it makes no sense.`,
 		if err != nil {
 			return err
 		}
-		if flags.out == "" {
-			flags.out = filepath.Dir(args[0])
-		}
+		flags.out = cmp.Or(flags.out, filepath.Dir(args[0]))
 		return s.shrinkFailure(cmd.Context(), failure, flags)
 	}
 	return cmd

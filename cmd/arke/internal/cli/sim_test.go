@@ -4,10 +4,11 @@
 package cli
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,15 +36,14 @@ assert: [lost == 0]
 
 // simBench is the simulator's commands with runs that are made up.
 type simBench struct {
+	*console
 	t       *testing.T
 	fails   func(job runner.Job) bool
-	err     error
+	breaks  error // what ends a run, instead of findings
 	differs string
 	hash    string
 	mu      sync.Mutex   // held by a run; shrinking runs two at a time
 	jobs    []runner.Job // guarded by mu
-
-	stdout, stderr bytes.Buffer
 }
 
 func (b *simBench) execute(_ context.Context, job runner.Job, progress func(runner.Progress)) (*runner.Findings, error) {
@@ -57,8 +57,8 @@ func (b *simBench) execute(_ context.Context, job runner.Job, progress func(runn
 	if progress != nil {
 		progress(runner.Progress{Virtual: time.Second, Whole: 2 * time.Second, Real: time.Second})
 	}
-	if b.err != nil {
-		return nil, b.err
+	if b.breaks != nil {
+		return nil, b.breaks
 	}
 	ok := b.fails == nil || !b.fails(job)
 	o := &runner.Findings{
@@ -67,39 +67,42 @@ func (b *simBench) execute(_ context.Context, job runner.Job, progress func(runn
 		Verdict: &check.Verdict{OK: ok, Assertions: []check.Result{{Text: "lost == 0", Kind: check.Assert, OK: ok, Value: "1"}}},
 		Trace:   []byte("an event of " + job.Trace + "\n"),
 	}
-	o.Info.TraceHash, o.Info.Events = b.hash, 10
-	if b.hash == "" {
-		o.Info.TraceHash = "00c0ffee00c0ffee"
-	}
+	o.Info.TraceHash, o.Info.Events = cmp.Or(b.hash, "00c0ffee00c0ffee"), 10
 	return o, nil
 }
 
 func (b *simBench) compare(context.Context, runner.Job, runner.Job) (string, error) {
-	return b.differs, b.err
+	return b.differs, b.breaks
 }
 
 // run runs the command in a folder of its own and returns the exit status.
 func (b *simBench) run(args ...string) int {
 	b.t.Helper()
-	b.stdout.Reset()
-	b.stderr.Reset()
-	b.jobs = nil
-	s := sims{
-		App:     App{Stdin: strings.NewReader(""), Stdout: &b.stdout, Stderr: &b.stderr},
-		execute: b.execute, compare: b.compare,
-	}
-	cmd := s.command()
+	b.console, b.jobs = newConsole(""), nil
+	cmd := sims{App: b.App, execute: b.execute, compare: b.compare}.command()
 	cmd.SetArgs(args)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetOut(&b.stdout)
-	cmd.SetErr(&b.stderr)
+	cmd.SetOut(b.Stdout)
+	cmd.SetErr(b.Stderr)
 	cmd.SetFlagErrorFunc(misuse)
 	err := cmd.ExecuteContext(b.t.Context())
 	if err == nil {
 		return 0
 	}
-	b.stderr.WriteString(explain(err) + "\n")
+	fmt.Fprintln(b.Stderr, explain(err))
 	return exitCode(err)
+}
+
+// ends runs the command of that line, which ends with that status and says so: on
+// standard error, if it fails.
+func (b *simBench) ends(status int, says, line string) {
+	b.t.Helper()
+	require.Equal(b.t, status, b.run(strings.Fields(line)...), line)
+	said := &b.out
+	if status != 0 {
+		said = &b.err
+	}
+	require.Contains(b.t, said.String(), says, line)
 }
 
 // newSimBench makes a folder with a scenario in it the current one.
@@ -124,32 +127,26 @@ func TestSimExitStatusTellsWhatHappened(t *testing.T) {
 	// This test checks the exit status of arke sim run for each way in which
 	// it can end, and that each failure is explained.
 	b := newSimBench(t)
-	require.Equal(t, 0, b.run("run", "small.yaml"))
-	require.Contains(t, b.stdout.String(), "ok      small, seed 1, level sim")
+	b.ends(0, "ok      small, seed 1, level sim", "run small.yaml")
 
 	b.failing()
-	require.Contains(t, b.stdout.String(), "FAILED      assert lost == 0: 1")
-	require.Contains(t, b.stdout.String(), "arke sim replay fail-00c0ffee00c0ffee.json")
-	require.Contains(t, b.stderr.String(), "1 run failed")
+	require.Contains(t, b.out.String(), "FAILED      assert lost == 0: 1")
+	require.Contains(t, b.out.String(), "arke sim replay fail-00c0ffee00c0ffee.json")
+	require.Contains(t, b.err.String(), "1 run failed")
 
-	b.err = &runner.ChildError{Text: "the run crashed: panic: boom", Output: []byte("panic: boom\ngoroutine 1\n"), Crashed: true}
+	b.breaks = &runner.ChildError{Text: "the run crashed: panic: boom", Output: []byte("panic: boom\ngoroutine 1\n"), Crashed: true}
 	require.Equal(t, 10, b.run("run", "small.yaml"))
-	require.Contains(t, b.stdout.String(), "panic: boom")
-	require.Contains(t, b.stderr.String(), "goroutine 1")
+	require.Contains(t, b.out.String(), "panic: boom")
+	require.Contains(t, b.err.String(), "goroutine 1")
 	require.Equal(t, 10, b.run("run", "small.yaml", "--json"))
-	var report map[string]any
-	require.NoError(t, json.Unmarshal(b.stdout.Bytes(), &report))
-	require.Equal(t, "the run crashed: panic: boom", report["error"])
+	require.Equal(t, "the run crashed: panic: boom", b.objects(t)[0]["error"])
 
-	b.err = errors.New("no space left")
-	require.Equal(t, 1, b.run("run", "small.yaml"))
-	require.Contains(t, b.stderr.String(), "small: no space left")
+	b.breaks = errors.New("no space left")
+	b.ends(1, "small: no space left", "run small.yaml")
 
-	b.err = nil
-	require.Equal(t, 12, b.run("run", "small.yaml", "--level", "net"))
-	require.Contains(t, b.stderr.String(), "small runs at sim, stack, not at net")
-	require.Equal(t, 11, b.run("run", "none.yaml"))
-	require.Contains(t, b.stderr.String(), "arke sim list")
+	b.breaks = nil
+	b.ends(12, "small runs at sim, stack, not at net", "run small.yaml --level net")
+	b.ends(11, "arke sim list", "run none.yaml")
 }
 
 func TestSimRefusesBadFilesBeforeItRuns(t *testing.T) {
@@ -158,17 +155,15 @@ func TestSimRefusesBadFilesBeforeItRuns(t *testing.T) {
 	b := newSimBench(t)
 	bad := strings.Replace(simSmall, "do: crash", "do: dance", 1)
 	require.NoError(t, os.WriteFile("bad.yaml", []byte(bad), 0o644))
-	require.Equal(t, 11, b.run("run", "small.yaml", "bad.yaml"))
-	require.Contains(t, b.stderr.String(), "bad.yaml:8")
-	require.Contains(t, b.stderr.String(), "dance")
+	b.ends(11, "bad.yaml:8", "run small.yaml bad.yaml")
+	require.Contains(t, b.err.String(), "dance")
 	require.Empty(t, b.jobs)
 
 	file := b.failing()
-	require.Equal(t, 11, b.run("run", file))
-	require.Contains(t, b.stderr.String(), "arke sim replay "+file)
+	b.ends(11, "arke sim replay "+file, "run "+file)
 	for _, command := range []string{"replay", "shrink"} {
 		require.Equal(t, 11, b.run(command, "small.yaml"), command)
-		require.Contains(t, b.stderr.String(), "no replay file")
+		require.Contains(t, b.err.String(), "no replay file")
 		require.Equal(t, 11, b.run(command, "none.json"), command)
 	}
 }
@@ -198,10 +193,9 @@ func TestSimWrongUsageSaysWhatToDo(t *testing.T) {
 		{"explain", "missing FILE"},
 		{"list x", "unexpected argument"},
 	} {
-		require.Equal(t, 1, b.run(strings.Fields(tc.args)...), tc.args)
-		require.Contains(t, b.stderr.String(), tc.says, tc.args)
-		require.Contains(t, b.stderr.String(), "--help'", tc.args)
-		require.Empty(t, b.stdout.String(), tc.args)
+		b.ends(1, tc.says, tc.args)
+		require.Contains(t, b.err.String(), "--help'", tc.args)
+		require.Empty(t, b.out.String(), tc.args)
 	}
 }
 
@@ -218,20 +212,19 @@ func TestSimRunsEachFileWithEachSeed(t *testing.T) {
 		require.Equal(t, "stack", job.Level)
 	}
 	require.Equal(t, []uint64{2, 3, 4}, seeds)
-	require.Equal(t, 1, strings.Count(b.stdout.String(), "assert lost == 0"))
-	require.Contains(t, b.stdout.String(), "small, level stack, 3 seeds: 1 failed")
+	require.Equal(t, 1, strings.Count(b.out.String(), "assert lost == 0"))
+	require.Contains(t, b.out.String(), "small, level stack, 3 seeds: 1 failed")
 
 	require.Equal(t, 0, b.run("run", "member-crash", "silent-death.yaml", "--seed", "7", "--json", "--parallel", "1"))
-	lines := strings.Split(strings.TrimSpace(b.stdout.String()), "\n")
-	require.Len(t, lines, 2)
+	reports := b.objects(t)
+	require.Len(t, reports, 2)
 	for i, name := range []string{"member-crash", "silent-death"} {
-		var report map[string]any
-		require.NoError(t, json.Unmarshal([]byte(lines[i]), &report))
+		report := reports[i]
 		require.Equal(t, name, report["name"])
 		require.InDelta(t, 7, report["seed"], 0)
 		require.Equal(t, "00c0ffee00c0ffee", report["trace_hash"])
 	}
-	require.Empty(t, b.stderr.String())
+	require.Empty(t, b.err.String())
 }
 
 func TestSimTwiceComparesRuns(t *testing.T) {
@@ -247,9 +240,8 @@ func TestSimTwiceComparesRuns(t *testing.T) {
 		return false
 	}
 	b.differs = "first difference at event 7"
-	require.Equal(t, 13, b.run("run", "small.yaml", "--twice"))
-	require.Contains(t, b.stderr.String(), "small: the repetition is not the same run")
-	require.Contains(t, b.stderr.String(), "first difference at event 7")
+	b.ends(13, "small: the repetition is not the same run", "run small.yaml --twice")
+	require.Contains(t, b.err.String(), "first difference at event 7")
 }
 
 func TestSimOutWritesAFolderForEachRun(t *testing.T) {
@@ -276,23 +268,19 @@ func TestSimReplayComparesWithTheFile(t *testing.T) {
 	// the failure is the same, another run, or gone.
 	b := newSimBench(t)
 	file := b.failing()
-	require.Equal(t, 10, b.run("replay", file))
-	require.Contains(t, b.stderr.String(), "the same failure, and the run is the same, event by event")
+	b.ends(10, "the same failure, and the run is the same, event by event", "replay "+file)
 
 	b.hash = strings.Repeat("a", 16)
-	require.Equal(t, 10, b.run("replay", file))
-	require.Contains(t, b.stderr.String(), "the run is another one (trace aaaaaaaaaaaaaaaa, not 00c0ffee00c0ffee)")
+	b.ends(10, "the run is another one (trace aaaaaaaaaaaaaaaa, not 00c0ffee00c0ffee)", "replay "+file)
 
 	b.fails = nil
-	require.Equal(t, 0, b.run("replay", file))
-	require.Contains(t, b.stdout.String(), "no failure any more")
+	b.ends(0, "no failure any more", "replay "+file)
 
 	require.Equal(t, 0, b.run("replay", file, "--until", "1500ms", "--trace", "m1"))
 	require.Equal(t, 1500*time.Millisecond, b.jobs[0].Until)
-	require.Contains(t, b.stdout.String(), "an event of m1\n1.5s after the start")
-	require.Contains(t, b.stdout.String(), "m1               runs since 0s")
-	require.Equal(t, 1, b.run("replay", file, "--trace", "nobody"))
-	require.Contains(t, b.stderr.String(), "no node of that name")
+	require.Contains(t, b.out.String(), "an event of m1\n1.5s after the start")
+	require.Contains(t, b.out.String(), "m1               runs since 0s")
+	b.ends(1, "no node of that name", "replay "+file+" --trace nobody")
 }
 
 func TestSimReplayNoticesAnotherRunOfTheSameProgram(t *testing.T) {
@@ -319,15 +307,12 @@ func TestSimShrinkWritesASmallerFile(t *testing.T) {
 		b.hash = "small"
 		return len(job.Scenario.Timeline) == 1
 	}
-	require.Equal(t, 0, b.run("shrink", file))
-	require.Contains(t, b.stdout.String(), "3 nodes, 1 action, 10 requests/s, 2s became")
+	b.ends(0, "3 nodes, 1 action, 10 requests/s, 2s became", "shrink "+file)
 	require.FileExists(t, "fail-small.json")
 
-	require.Equal(t, 10, b.run("shrink", "fail-small.json"))
-	require.Contains(t, b.stderr.String(), "nothing smaller fails in the same way")
+	b.ends(10, "nothing smaller fails in the same way", "shrink fail-small.json")
 	b.fails = nil
-	require.Equal(t, 13, b.run("shrink", file))
-	require.Contains(t, b.stderr.String(), "does not fail any more")
+	b.ends(13, "does not fail any more", "shrink "+file)
 }
 
 func TestSimDiffSaysWhereRunsDiffer(t *testing.T) {
@@ -335,13 +320,12 @@ func TestSimDiffSaysWhereRunsDiffer(t *testing.T) {
 	b := newSimBench(t)
 	file := b.failing()
 	b.fails = nil
-	for _, args := range [][]string{{"small.yaml", "small.yaml"}, {"small.yaml@4", file}, {file, "member-crash"}} {
-		require.Equal(t, 0, b.run("diff", args[0], args[1]))
-		require.Contains(t, b.stdout.String(), "the runs are the same")
+	for _, runs := range []string{"small.yaml small.yaml", "small.yaml@4 " + file, file + " member-crash"} {
+		b.ends(0, "the runs are the same", "diff "+runs)
 	}
 	b.differs = "first difference at event 7\n a x\n b y\n"
 	require.Equal(t, 13, b.run("diff", "small.yaml@1", "small.yaml@2"))
-	require.Equal(t, b.differs, b.stdout.String())
+	require.Equal(t, b.differs, b.out.String())
 	require.Equal(t, 0, b.run("diff", "small.yaml@1", "small.yaml@2", "--level", "stack"))
 	require.Len(t, b.jobs, 2)
 	require.Equal(t, 11, b.run("diff", "small.yaml@x", "small.yaml"))
@@ -352,19 +336,19 @@ func TestSimShowsItsScenarios(t *testing.T) {
 	// listed and can be explained and expanded, and that the format is told.
 	b := newSimBench(t)
 	require.Equal(t, 0, b.run("list"))
-	names := strings.Split(strings.TrimSpace(b.stdout.String()), "\n")
+	names := strings.Split(strings.TrimSpace(b.out.String()), "\n")
 	require.GreaterOrEqual(t, len(names), 12)
 	for _, line := range names {
 		name := strings.Fields(line)[0]
 		require.Equal(t, 0, b.run("explain", name), name)
-		require.Contains(t, b.stdout.String(), name)
+		require.Contains(t, b.out.String(), name)
 	}
 	require.Equal(t, 0, b.run("explain", "member-crash", "--seed", "5", "--json"))
-	require.NoError(t, os.WriteFile("expanded.json", b.stdout.Bytes(), 0o644))
+	require.NoError(t, os.WriteFile("expanded.json", b.out.Bytes(), 0o644))
 	require.Equal(t, 0, b.run("run", "expanded.json"))
 	require.Equal(t, uint64(5), b.jobs[0].Seed)
 	require.Equal(t, 0, b.run("format"))
 	for _, word := range []string{"timeline", "rolling-restart", "reroute_p99"} {
-		require.Contains(t, b.stdout.String(), word)
+		require.Contains(t, b.out.String(), word)
 	}
 }

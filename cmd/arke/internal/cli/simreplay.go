@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -114,10 +116,8 @@ func hasNode(job runner.Job, name string) error {
 		return nil
 	}
 	for _, group := range job.Scenario.Nodes {
-		for _, n := range group.Names() {
-			if n == name {
-				return nil
-			}
+		if slices.Contains(group.Names(), name) {
+			return nil
 		}
 	}
 	return &statusError{code: 1, text: fmt.Sprintf("--trace %q: the scenario has no node of that name: see 'arke sim explain'", name)}
@@ -284,11 +284,8 @@ func writeSimFolder(dir string, job runner.Job, r *report.Report, file string) e
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	s, err := json.MarshalIndent(job.Scenario, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, scenarioFile), append(s, '\n'), 0o644); err != nil {
+	expanded := func(w io.Writer) error { return printExpanded(w, job.Scenario) }
+	if err := writeTo(filepath.Join(dir, scenarioFile), expanded); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(dir, reproFile), []byte(repro(job, r, file)), 0o755); err != nil {
@@ -302,16 +299,12 @@ func writeSimFolder(dir string, job runner.Job, r *report.Report, file string) e
 
 // repro is a script that repeats the run.
 func repro(job runner.Job, r *report.Report, file string) string {
-	commit := r.Commit
-	if commit == "" {
-		commit = "an unknown commit"
-	}
 	return fmt.Sprintf(`#!/bin/sh
 # %s, seed %d, level %s, from %s.
 # Made by arke of %s, %s, %s; the same program gives the same run at level sim.
 cd "$(dirname "$0")" || exit 1
 exec "${ARKE:-arke}" sim run %s --level %s "$@"
-`, oneLine(job.Scenario.Name), job.Seed, job.Level, oneLine(file), commit, r.GoVersion, r.Host, scenarioFile, job.Level)
+`, oneLine(job.Scenario.Name), job.Seed, job.Level, oneLine(file), cmp.Or(r.Commit, "an unknown commit"), r.GoVersion, r.Host, scenarioFile, job.Level)
 }
 
 func writeSimSummary(dir string, sum *report.Summary) error {
@@ -333,25 +326,18 @@ func writeTo(path string, write func(io.Writer) error) error {
 
 // safeName makes a folder's name of a scenario's.
 func safeName(name string) string {
-	name = strings.Map(func(r rune) rune {
+	return cmp.Or(strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
 			return r
 		}
 		return '-'
-	}, name)
-	if name == "" {
-		return "scenario"
-	}
-	return name
+	}, name), "scenario")
 }
 
 // printExpanded prints a scenario as JSON that 'arke sim run' reads.
 func printExpanded(w io.Writer, s scenario.Scenario) error {
-	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s\n", text)
-	return err
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(s)
 }

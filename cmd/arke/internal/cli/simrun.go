@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -161,7 +162,7 @@ func (s sims) runAll(ctx context.Context, jobs []simJob, flags simRunFlags) erro
 		all[i] = j.Job
 	}
 	progress := s.progress(len(jobs), flags.asJSON)
-	results := &simResults{App: s.App, flags: flags, many: len(jobs) > 1}
+	results := &simResults{App: s.App, flags: flags, many: len(jobs) > 1, reports: map[string][]*report.Report{}}
 	runner.All(ctx, execute, all, flags.parallel,
 		func(i int, at runner.Progress) { progress.update(jobs[i].label(), at) },
 		func(i int, r runner.Result) {
@@ -212,7 +213,7 @@ func (r *simResults) add(job simJob, result runner.Result) {
 		r.failed++
 		f, err := runner.NewFailure(result)
 		if err == nil {
-			replay, err = f.Write(dir)
+			replay, err = f.Write(cmp.Or(dir, "."))
 		}
 		r.keep(err)
 	}
@@ -229,7 +230,7 @@ func (r *simResults) add(job simJob, result runner.Result) {
 		r.keep(rep.WriteJSON(r.Stdout))
 		return
 	}
-	r.keep(writeSimResult(r.Stdout, rep, simText{brief: r.many && len(causes) == 0, replay: replay, folder: r.folder(dir)}))
+	r.keep(writeSimResult(r.Stdout, rep, simText{brief: r.many && len(causes) == 0, replay: replay, folder: dir}))
 	r.output(result.Err)
 }
 
@@ -254,21 +255,13 @@ func simReport(job runner.Job, result runner.Result, file string) *report.Report
 	return report.New(info, job.Scenario, o.History, o.Verdict)
 }
 
-// write makes the run's folder and returns it; without --out it is the current
-// one, for the replay file.
+// write makes the run's folder and returns it; without --out there is none.
 func (r *simResults) write(job runner.Job, rep *report.Report, from simJob) (string, error) {
 	if r.flags.out == "" {
-		return ".", nil
+		return "", nil
 	}
 	dir := filepath.Join(r.flags.out, fmt.Sprintf("%s-%s-%d", safeName(job.Scenario.Name), job.Level, job.Seed))
 	return dir, writeSimFolder(dir, job, rep, from.file)
-}
-
-func (r *simResults) folder(dir string) string {
-	if r.flags.out == "" {
-		return ""
-	}
-	return dir
 }
 
 // remember keeps a report for the summary, without the history that it holds.
@@ -286,9 +279,6 @@ func (r *simResults) remember(file string, rep *report.Report) {
 		return
 	}
 	light.Checkpoints = nil
-	if r.reports == nil {
-		r.reports = map[string][]*report.Report{}
-	}
 	if r.reports[file] == nil {
 		r.files = append(r.files, file)
 	}
@@ -414,10 +404,6 @@ func (p *simProgress) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done++
-	p.clear()
-}
-
-func (p *simProgress) clear() {
 	if p.terminal && p.width > 0 {
 		fmt.Fprintf(p.w, "\r%s\r", strings.Repeat(" ", p.width))
 		p.width = 0

@@ -193,20 +193,12 @@ func stateFaults(b *strings.Builder, h *history.History, now time.Duration) {
 func stateNodes(b *strings.Builder, h *history.History, now time.Duration) {
 	fmt.Fprintln(b, "\nnodes")
 	last := map[string]history.Node{}
-	var names []string
 	for _, n := range h.Nodes {
-		if n.From > now {
-			continue
+		if old, ok := last[n.Name]; n.From <= now && (!ok || old.From <= n.From) {
+			last[n.Name] = n
 		}
-		if old, ok := last[n.Name]; !ok {
-			names = append(names, n.Name)
-		} else if old.From > n.From {
-			continue
-		}
-		last[n.Name] = n
 	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(last)) {
 		n := last[name]
 		state := fmt.Sprintf("runs since %v", n.From-h.Start)
 		if !stands(now, n.From, n.Until) {
@@ -256,12 +248,7 @@ func stateViews(b *strings.Builder, h *history.History, now time.Duration) {
 			lines[who] = append(lines[who], cmp.Or(names[k.member], k.member)+" "+v.State)
 		}
 	}
-	var observers []string
-	for who := range lines {
-		observers = append(observers, who)
-	}
-	slices.Sort(observers)
-	for _, who := range observers {
+	for _, who := range slices.Sorted(maps.Keys(lines)) {
 		slices.Sort(lines[who])
 		fmt.Fprintf(b, "  %s: %s\n", who, strings.Join(lines[who], ", "))
 	}

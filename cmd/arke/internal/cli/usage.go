@@ -35,6 +35,14 @@ func misuse(cmd *cobra.Command, err error) error {
 	return &usageError{command: cmd.CommandPath(), err: err}
 }
 
+// group makes a command of what only has subcommands.
+func group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
+	cmd.Args = subcommand
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(subs...)
+	return cmd
+}
+
 // subcommand refuses the arguments of a command that only has subcommands.
 func subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {

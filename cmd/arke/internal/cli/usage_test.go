@@ -30,8 +30,7 @@ func TestMistypedNamesAreRecognised(t *testing.T) {
 		"man reqest":                "did you mean 'arke request'?",
 		"completion tcsh":           "choose one of bash, zsh, fish, powershell",
 	} {
-		c := newConsole("")
-		require.Equal(t, 1, c.Run(t.Context(), strings.Fields(args)), args)
+		c := ran(t, 1, strings.Fields(args)...)
 		require.Contains(t, c.err.String(), says, args)
 		require.Equal(t, 1, strings.Count(c.err.String(), "\n"), args)
 		require.Equal(t, strings.Contains(says, "did you mean"), strings.Contains(c.err.String(), "did you mean"), args)
@@ -46,16 +45,14 @@ func TestWrongUsageWithJSONIsAnObject(t *testing.T) {
 		"survey x --json --timeout -1s", "request --json", "members x y --json", "request x --timout 1s --json",
 		"publish a.b --json", "status --bogus --json", "sim run --json --bogus", "reqest --json", "publish a.b x --count 0 --json",
 	} {
-		c := newConsole("")
-		require.Equal(t, 1, c.Run(t.Context(), strings.Fields(args)), args)
+		c := ran(t, 1, strings.Fields(args)...)
 		objects := c.objects(t)
 		require.Len(t, objects, 1, args)
 		require.Equal(t, "usage", objects[0]["outcome"], args)
 		require.Equal(t, "arke: "+objects[0]["error"].(string)+"\n", c.err.String(), args)
 	}
 	for _, args := range []string{"survey x --timeout -1s", "request", "request x y z -- --json"} {
-		c := newConsole("")
-		require.Equal(t, 1, c.Run(t.Context(), strings.Fields(args)), args)
+		c := ran(t, 1, strings.Fields(args)...)
 		require.Empty(t, c.out.String(), args)
 	}
 }
@@ -108,12 +105,11 @@ func TestEveryCommandHasAnExampleAndAManualPage(t *testing.T) {
 	walk(rootCommand(newConsole("").App))
 
 	dir := t.TempDir()
-	require.Zero(t, newConsole("").Run(t.Context(), []string{"man", "--out", dir}))
+	ran(t, 0, "man", "--out", dir)
 	require.FileExists(t, dir+"/arke.1")
 	require.FileExists(t, dir+"/arke-bench-publish.1")
 	require.NoFileExists(t, dir+"/arke-demo-member.1")
-	c := newConsole("")
-	require.Zero(t, c.Run(t.Context(), []string{"man", "sim", "run"}))
+	c := ran(t, 0, "man", "sim", "run")
 	require.Contains(t, c.out.String(), ".TH ARKE\\-SIM\\-RUN 1")
 }
 
@@ -121,18 +117,14 @@ func TestCompletionIsThere(t *testing.T) {
 	// This test checks that the help names it, that each shell gets a script, and
 	// what is offered where no relay runs: nothing, at once, for a cluster, and
 	// the scenarios for arke sim.
-	c := newConsole("")
-	require.Zero(t, c.Run(t.Context(), []string{"--help"}))
+	c := ran(t, 0, "--help")
 	require.Contains(t, c.out.String(), "\n  completion ")
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		c = newConsole("")
-		require.Zero(t, c.Run(t.Context(), []string{"completion", shell}))
+		c = ran(t, 0, "completion", shell)
 		require.Contains(t, c.out.String(), "arke", shell)
 	}
-	c = newConsole("")
-	require.Zero(t, c.Run(t.Context(), []string{"__complete", "request", "--socket", t.TempDir() + "/none", ""}))
+	c = ran(t, 0, "__complete", "request", "--socket", t.TempDir()+"/none", "")
 	require.Equal(t, ":4\n", c.out.String())
-	c = newConsole("")
-	require.Zero(t, c.Run(t.Context(), []string{"__complete", "sim", "run", "member-"}))
+	c = ran(t, 0, "__complete", "sim", "run", "member-")
 	require.Contains(t, c.out.String(), "member-crash\n")
 }
