@@ -26,6 +26,8 @@ type Result struct {
 	Members  map[string]int // replies of each member
 	Elapsed  time.Duration
 	Latency  Latency // of replies, from the intended start
+
+	Delivery *Delivery // what came at subscribers; nil = nobody was to get anything
 }
 
 // Latency is the summary of a histogram, in microseconds.
@@ -58,7 +60,7 @@ func (l Latency) String() string {
 
 // MarshalJSON gives one flat object: sent, ok, unsent, the count of each
 // other outcome by its name, percentiles in microseconds, replies per second,
-// and the share of each member in the replies.
+// the share of each member in the replies, and the delivery, if there is one.
 func (r Result) MarshalJSON() ([]byte, error) {
 	object := struct {
 		Sent         int     `json:"sent"`
@@ -79,7 +81,8 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		Seconds      float64 `json:"seconds"`
 		PerSecond    float64 `json:"per_second"`
 		Latency
-		Members map[string]float64 `json:"members"`
+		Members  map[string]float64 `json:"members"`
+		Delivery *Delivery          `json:"delivery,omitempty"`
 	}{
 		r.Sent, r.OK(), r.Unsent,
 		r.Outcomes[patterns.OutcomeRemoteError], r.Outcomes[patterns.OutcomeNoMembers], r.Outcomes[patterns.OutcomeOverloaded],
@@ -87,7 +90,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		r.Outcomes[patterns.OutcomeUnauthorized], r.Outcomes[patterns.OutcomeTooLarge], r.Outcomes[patterns.OutcomeCancelled],
 		r.Outcomes[patterns.OutcomeClosed], r.Outcomes[patterns.OutcomeTooMany],
 		r.Outcomes[patterns.OutcomeOther] + r.Outcomes[patterns.OutcomeTopic] + r.Outcomes[patterns.OutcomeWouldBlock],
-		r.Elapsed.Seconds(), r.PerSecond(), r.Latency, r.Shares(),
+		r.Elapsed.Seconds(), r.PerSecond(), r.Latency, r.Shares(), r.Delivery,
 	}
 	return json.Marshal(object)
 }
@@ -146,5 +149,8 @@ func (r Result) Write(w io.Writer) error {
 	for _, m := range slices.Sorted(maps.Keys(r.Members)) {
 		fmt.Fprintf(t, "member %s\t%d, %.1f %%\n", m, r.Members[m], 100*float64(r.Members[m])/float64(r.OK()))
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil || r.Delivery == nil {
+		return err
+	}
+	return r.Delivery.Write(w)
 }

@@ -63,7 +63,6 @@ func authorityInitCommand(a App) *cobra.Command {
 		Long: `Make the key that issues a network's certificates, and print the line by which the
 network file names it. Keep the key off the network's nodes, and a copy of it safe.`,
 		Example: "  arke authority init --key-file home.key --out authority.key",
-		Args:    positional(0, 0),
 	}
 	cmd.Flags().StringVar(&keyFile, "key-file", "", "the network file")
 	cmd.Flags().StringVar(&out, "out", "", "file to create for the key; it must not exist")
@@ -99,7 +98,6 @@ func authorityRequestCommand(a App) *cobra.Command {
 		Long: `Print the peer id that a node's certificate is to be signed for. The node's key is
 made in the data directory if there is none. A relay may be using the directory.`,
 		Example: "  arke authority request --data-dir /var/lib/arke",
-		Args:    positional(0, 0),
 	}
 	cmd.Flags().StringVar(&dir, "data-dir", "", "the data directory of the relay")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -142,7 +140,6 @@ func authoritySignCommand(a App) *cobra.Command {
 patterns that are given, and nothing else: * is one word, > the rest.`,
 		Example: `  arke authority sign --authority authority.key --peer 12D3KooW... --name web-1 --call '>' --out web-1.cert
   arke authority sign --authority authority.key --peer 12D3KooW... --name geo-1 --serve 'geo.*' --publish 'geo.>' --for 24h --out geo-1.cert`,
-		Args: positional(0, 0),
 	}
 	s.declare(cmd)
 	f, c := cmd.Flags(), &s.certificate
@@ -182,10 +179,7 @@ func (s *signing) issue(a App) error {
 		return fmt.Errorf("--renew-for %s is shorter than --for %s", s.renewals, s.life)
 	}
 	c := s.certificate
-	if c.Serial, err = serial(); err != nil {
-		return err
-	}
-	c.NotBefore = time.Now().Truncate(time.Second)
+	c.Serial, c.NotBefore = serial(), time.Now().Truncate(time.Second)
 	c.NotAfter, c.RenewUntil = c.NotBefore.Add(s.life).Truncate(time.Second), time.Time{}
 	if s.renewals > 0 {
 		c.RenewUntil = c.NotBefore.Add(s.renewals).Truncate(time.Second)
@@ -210,7 +204,6 @@ func authorityRenewCommand(a App) *cobra.Command {
 		Long: `Make a certificate anew, with the same name and rights and another time. Without --out
 the file is replaced. A relay reads it again on SIGHUP, and its links stay.`,
 		Example: "  arke authority renew --authority authority.key --certificate web-1.cert",
-		Args:    positional(0, 0),
 	}
 	s.declare(cmd)
 	cmd.Flags().StringVar(&old, "certificate", "", "the certificate `FILE` to renew")
@@ -255,7 +248,6 @@ by --revocations (SIGHUP has it read again). All nodes have it within seconds, a
 their links. Keep the file: a list counts whole.`,
 		Example: `  arke authority revoke --authority authority.key --list revocations --peer 12D3KooW...
   arke authority revoke --authority authority.key --list revocations --certificate web-1.cert`,
-		Args: positional(0, 0),
 	}
 	f := cmd.Flags()
 	f.StringVar(&authority, "authority", "", "the authority's key `FILE`")

@@ -26,10 +26,10 @@ const (
 )
 
 // serial is a random number of a certificate or a delegation.
-func serial() (uint64, error) {
+func serial() uint64 {
 	var b [8]byte
-	_, err := rand.Read(b[:])
-	return max(binary.BigEndian.Uint64(b[:]), 1), err
+	_, _ = rand.Read(b[:]) // never fails
+	return max(binary.BigEndian.Uint64(b[:]), 1)
 }
 
 func authorityDelegateCommand(a App) *cobra.Command {
@@ -47,7 +47,6 @@ can't give a node other rights. So the authority's own key stays off the network
 the issuer's key is stolen, 'arke authority revoke --serial NUMBER' takes back all
 that was renewed with it.`,
 		Example: "  arke authority delegate --authority authority.key --out issuer.key",
-		Args:    positional(0, 0),
 	}
 	f := cmd.Flags()
 	f.StringVar(&authority, "authority", "", "the authority's key `FILE`")
@@ -66,11 +65,8 @@ that was renewed with it.`,
 		if err != nil {
 			return err
 		}
-		terms := security.Delegation{NotBefore: time.Now().Truncate(time.Second), Life: each.Truncate(time.Second)}
+		terms := security.Delegation{Serial: serial(), NotBefore: time.Now().Truncate(time.Second), Life: each.Truncate(time.Second)}
 		terms.NotAfter = terms.NotBefore.Add(life).Truncate(time.Second)
-		if terms.Serial, err = serial(); err != nil {
-			return err
-		}
 		issuer, err := security.NewIssuer(key, terms, rand.Reader)
 		if err != nil {
 			return err
@@ -100,7 +96,6 @@ same rights, unless it was revoked or has ended more than 15 minutes ago; each n
 once, and once in 10 s after that. On SIGHUP it reads the issuer's key again, too.`,
 		Example: `  arke authority sign --authority authority.key --peer 12D3KooW... --name issuer-1 --serve '$authority' --renew-for 8760h --out issuer-1.cert
   arke authority serve --issuer issuer.key --key-file home.key --data-dir /var/lib/arke --certificate issuer-1.cert`,
-		Args: positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runRelay(a, cmd, &flags) },
 	}
 	flags.declare(cmd.Flags())

@@ -5,7 +5,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -135,19 +134,11 @@ func measure(ctx context.Context, a App, flags benchFlags, do func(ctx context.C
 	return result, err
 }
 
-// tell prints the result, and returns an error if nothing succeeded.
+// tell prints the result, and returns an error if nothing succeeded, which begins with
+// the text.
 func tell(a App, flags benchFlags, result bench.Result, hopeless string) error {
-	err := writeAs(a.Stdout, flags.asJSON, result)
-	if err == nil {
-		err = fruitless(result, hopeless)
-	}
-	return err
-}
-
-// fruitless returns an error if nothing succeeded, which begins with the text.
-func fruitless(result bench.Result, hopeless string) error {
-	if result.OK() > 0 {
-		return nil
+	if err := writeAs(a.Stdout, flags.asJSON, result); err != nil || result.OK() > 0 {
+		return err
 	}
 	commonest := result.Commonest()
 	return told(ended(commonest, "%s; the commonest outcome was %s", hopeless, commonest))
@@ -270,34 +261,9 @@ func runBenchPublish(ctx context.Context, a App, at *attachment, topic string, f
 	}
 	expected := uint64(result.OK()) * uint64(flags.subscribers)
 	audience.Await(expected, quiet)
-	return tellDelivery(a, flags, result, audience.Delivery(expected, time.Since(begin)), topic)
-}
-
-func tellDelivery(a App, flags benchPublishFlags, result bench.Result, delivery bench.Delivery, topic string) error {
-	var err error
-	if flags.asJSON {
-		err = writeDelivery(a, result, delivery)
-	} else if err = result.Write(a.Stdout); err == nil {
-		err = delivery.Write(a.Stdout)
-	}
-	if err == nil {
-		err = fruitless(result, fmt.Sprintf("nothing was published on %s: try 'arke publish %s test' first", topic, topic))
-	}
-	return err
-}
-
-// writeDelivery prints the result's object with one more key at its end.
-func writeDelivery(a App, result bench.Result, delivery bench.Delivery) error {
-	object, err := json.Marshal(result)
-	if err != nil {
-		return err
-	}
-	more, err := json.Marshal(map[string]bench.Delivery{"delivery": delivery})
-	if err != nil {
-		return err
-	}
-	object[len(object)-1] = ','
-	return writeJSON(a.Stdout, json.RawMessage(append(object, more[1:]...)))
+	delivery := audience.Delivery(expected, time.Since(begin))
+	result.Delivery = &delivery
+	return tell(a, flags.benchFlags, result, fmt.Sprintf("nothing was published on %s: try 'arke publish %s test' first", topic, topic))
 }
 
 // attachAll attaches so many clients, and returns those that are also where

@@ -39,7 +39,6 @@ Variables that begin with ARKE_ and mean nothing are told on standard error.
 
 ` + exits("all is in order"),
 		Example: `  arke config check --config /etc/arke/relay.yaml`,
-		Args:    positional(0, 0),
 	}
 	flags.declare(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -122,7 +121,6 @@ Secrets are never shown.
 ` + exits("the configuration could be read"),
 		Example: `  arke config show --config /etc/arke/relay.yaml
   ARKE_LOG_LEVEL=debug arke config show --json | jq 'select(.from != "default")'`,
-		Args: positional(0, 0),
 	}
 	flags.declare(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per setting")
@@ -148,21 +146,17 @@ type settingJSON struct {
 
 func showSettings(a App, all []settings.Value, asJSON bool) error {
 	for _, v := range all {
-		if asJSON {
-			o := settingJSON{Key: v.Key, Value: v.Values, From: v.Origin.Source.String(), Where: v.Origin.Where, Reloads: v.Reloads}
-			if !v.List {
-				o.Value = v.Values[0]
-			}
-			if err := writeJSON(a.Stdout, o); err != nil {
-				return err
-			}
-			continue
+		o := settingJSON{Key: v.Key, Value: v.Values, From: v.Origin.Source.String(), Where: v.Origin.Where, Reloads: v.Reloads}
+		if !v.List {
+			o.Value = v.Values[0]
 		}
 		text, err := settingLine(v)
+		if err == nil {
+			err = printAs(a.Stdout, asJSON, o, "%s\n", text)
+		}
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(a.Stdout, text)
 	}
 	for _, secret := range []struct{ name, value string }{{"ARKE_NETWORK", a.Env.Network}, {"ARKE_TOKEN", a.Env.Token}} {
 		if secret.value != "" && !asJSON {

@@ -36,7 +36,6 @@ joins the network itself for some seconds. It changes nothing.
 		Example: `  arke doctor --config /etc/arke/relay.yaml
   arke doctor --key-file home.key --seed relay-1.example:7400
   arke doctor --json | jq 'select(.grade == "problem")'`,
-		Args: positional(0, 0),
 	}
 	flags.declare(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per finding")

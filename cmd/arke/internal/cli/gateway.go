@@ -80,7 +80,6 @@ SIGTERM or Ctrl-C drains. When the gateway is ready, it prints
 		Example: `  arke gateway --config /etc/arke/gateway.yaml
   arke gateway check --config /etc/arke/gateway.yaml
   arke gateway status --config /etc/arke/gateway.yaml`,
-		Args: positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := file.read(cmd.Flags()); err != nil {
 				return misuse(cmd, errors.New(strings.Join(linesOf(err), "\n")))
@@ -89,7 +88,7 @@ SIGTERM or Ctrl-C drains. When the gateway is ready, it prints
 		},
 	}
 	file.declare(cmd.Flags())
-	cmd.AddCommand(gatewayCheckCommand(a), gatewayStatusCommand(a))
+	add(cmd, gatewayCheckCommand(a), gatewayStatusCommand(a))
 	return cmd
 }
 
@@ -199,7 +198,6 @@ that the configuration names, and starts nothing.
 ` + exits("all is in order"),
 		Example: `  arke gateway check --config /etc/arke/gateway.yaml
   arke gateway status --config /etc/arke/gateway.yaml`,
-		Args: positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return checkGateway(a, cmd, &file) },
 	}
 	file.declare(cmd.Flags())

@@ -40,7 +40,6 @@ behind the gateway, without the handler's time.
 ` + exits("it answered", end{patterns.OutcomeUnreachable, "no gateway"}),
 		Example: `  arke gateway status --config /etc/arke/gateway.yaml
   arke gateway status --config /etc/arke/gateway.yaml --json | jq .crossings`,
-		Args: positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return showGateway(a, cmd, &file, asJSON)
 		},

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -103,25 +104,27 @@ func (g guestFlags) share() (s relay.Share, err error) {
 			return s, fmt.Errorf("--socket-group: %w", err)
 		}
 	}
-	for _, name := range g.users {
-		if name == "anyone" {
-			s.Anyone = true
-			continue
-		}
-		id, err := names.User(name)
-		if err != nil {
-			return s, fmt.Errorf("--allow-user: %w", err)
-		}
-		s.Users = append(s.Users, id)
+	anyone := func(name string) bool { return name == "anyone" }
+	s.Anyone = slices.ContainsFunc(g.users, anyone)
+	if s.Users, err = ids(slices.DeleteFunc(slices.Clone(g.users), anyone), names.User); err != nil {
+		return s, fmt.Errorf("--allow-user: %w", err)
 	}
-	for _, name := range g.groups {
-		id, err := names.Group(name)
-		if err != nil {
-			return s, fmt.Errorf("--allow-group: %w", err)
-		}
-		s.Groups = append(s.Groups, id)
+	if s.Groups, err = ids(g.groups, names.Group); err != nil {
+		return s, fmt.Errorf("--allow-group: %w", err)
 	}
 	return s, nil
+}
+
+// ids looks up each of the names.
+func ids(names []string, look func(string) (int, error)) (all []int, err error) {
+	for _, name := range names {
+		id, err := look(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, id)
+	}
+	return all, nil
 }
 
 // readPolicy reads a policy from its file, which nobody else may change.

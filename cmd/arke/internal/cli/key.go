@@ -107,7 +107,6 @@ not do not talk any more. That excludes at once whoever has only the old file,
 and interrupts what is under way until all have the new one.`,
 		Example: `  arke key rotate --key-file home.key
   arke key rotate --key-file vault.key --cluster vault --overlap 1h`,
-		Args: positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if overlap < 0 {
 				return misuse(cmd, errors.New("--overlap must not be negative"))
@@ -139,7 +138,6 @@ func keyListCommand(a App) *cobra.Command {
 		Short:   "List the keys of a file: versions, ids and times, and bans",
 		Long:    "List the keys of a file: versions, ids and times, and bans. No key is shown.",
 		Example: "  arke key list --key-file home.key",
-		Args:    positional(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			of, keys, bans, err := k.keys()
 			if err != nil {

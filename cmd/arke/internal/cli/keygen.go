@@ -41,7 +41,6 @@ or read the cluster. Make it anew when the key file is another one.`,
   arke keygen --cluster vault --out vault.key
   arke keygen --finding-key-of vault.key --out vault.finding
   ARKE_NETWORK="$(arke keygen)" arke relay`,
-		Args: positional(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			switch {
 			case cluster != "":
@@ -104,7 +103,6 @@ func versionCommand(a App) *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version of this program",
 		Example: "  arke version --json",
-		Args:    positional(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			return printVersion(a.Stdout, asJSON)
 		},
@@ -146,7 +144,6 @@ demo takes about 20 seconds and ends with a time line.
 Exit status: 0 no reply was wrong and none was lost, 1 anything else.`,
 		Example: `  arke demo
   arke demo --json 2>/dev/null`,
-		Args: positional(0, 0),
 	}
 	f := cmd.Flags()
 	f.DurationVar(&cfg.Duration, "duration", 0, "how long to ask (default 14s)")
@@ -163,7 +160,7 @@ Exit status: 0 no reply was wrong and none was lost, 1 anything else.`,
 		}
 		return errors.Join(writeAs(a.Stdout, asJSON, report), report.Err())
 	}
-	cmd.AddCommand(demoMemberCommand(a), demoFederationCommand(a))
+	add(cmd, demoMemberCommand(a), demoFederationCommand(a))
 	return cmd
 }
 
@@ -183,7 +180,6 @@ about 40 seconds, and ends with a table.
 Exit status: 0 no request was lost, 1 anything else.`,
 		Example: `  arke demo federation
   arke demo federation --json 2>/dev/null`,
-		Args: positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.Phase < 0 {
 				return misuse(cmd, errors.New("--phase must be positive"))
@@ -207,7 +203,6 @@ func demoMemberCommand(a App) *cobra.Command {
 		Use:    "member",
 		Short:  "Be one member of the demo",
 		Hidden: true,
-		Args:   positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, _, err := logFlags{level: "warn", format: "console"}.logger(a.Stderr)
 			if err != nil {

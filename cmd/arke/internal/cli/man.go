@@ -23,6 +23,7 @@ func manCommand(a App) *cobra.Command {
 commands into a directory, as arke-COMMAND.1.`,
 		Example: `  arke man request | man -l -
   arke man --out /usr/local/share/man/man1`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			of, rest, err := cmd.Root().Find(args)
 			switch {

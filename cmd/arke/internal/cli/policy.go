@@ -85,17 +85,10 @@ keeps to the policy, and reads it again on SIGHUP.
 func (p policyFlags) client() (policy.Client, error) {
 	who := policy.Client{Token: p.token, Known: p.user != "" || len(p.groups) > 0, User: -1}
 	var names machine
-	for _, name := range p.groups {
-		id, err := names.Group(name)
-		if err != nil {
-			return who, err
-		}
-		who.Groups = append(who.Groups, id)
-	}
-	if p.user == "" {
-		return who, nil
-	}
 	var err error
+	if who.Groups, err = ids(p.groups, names.Group); err != nil || p.user == "" {
+		return who, err
+	}
 	if who.User, err = names.User(p.user); err != nil || len(p.groups) > 0 {
 		return who, err
 	}

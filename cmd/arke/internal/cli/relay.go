@@ -81,7 +81,6 @@ the policy again. It never ends the relay.
   arke relay --key-file home.key --seed relay-1.example:7400 --data-dir /var/lib/arke
   arke relay --key-file home.key --cluster-key-file vault.key
   arke relay --config /etc/arke/relay.yaml`,
-		Args: positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runRelay(a, cmd, &flags) },
 	}
 	flags.declare(cmd.Flags())
@@ -264,7 +263,6 @@ one of them means, and needs no relay.
   arke status --watch 2s
   arke status --json | jq '.links[].peer'
   arke status --explain request.queue_length`,
-		Args: positional(0, 0),
 	}
 	attachment := a.attachFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")

@@ -74,7 +74,6 @@ func (s sims) child() *cobra.Command {
 		Use:    "child",
 		Short:  "Carry out one job of arke sim",
 		Hidden: true,
-		Args:   positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if code := runner.ChildMain(cmd.Context(), s.Stdin); code != 0 {
 				return &statusError{code: code, text: "sim child: no job was carried out"}
@@ -227,7 +226,6 @@ func (s sims) list() *cobra.Command {
 		Use:     "list",
 		Short:   "Name the scenarios that come with the program",
 		Example: "  arke sim list",
-		Args:    positional(0, 0),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per scenario")
 	cmd.RunE = func(*cobra.Command, []string) error {
@@ -257,7 +255,6 @@ func (s sims) format() *cobra.Command {
 		Use:     "format",
 		Short:   "Explain the format of scenario files",
 		Example: "  arke sim format | less",
-		Args:    positional(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			return scenario.WriteReference(s.Stdout)
 		},

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -60,12 +61,7 @@ run differs from its repetition, 1 anything else.`,
   arke sim run my.yaml --seeds 1..20 --out results
   arke sim run partition-heal --level stack --json
   arke sim run --twice sim/scenarios/*.yaml`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return misuse(cmd, errors.New("missing FILE"))
-			}
-			return nil
-		},
+		Args: positional(1, math.MaxInt, "FILE"),
 	}
 	f := cmd.Flags()
 	f.Uint64Var(&flags.seed, "seed", 0, "run with this seed instead of the file's")

@@ -39,8 +39,18 @@ func misuse(cmd *cobra.Command, err error) error {
 func group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 	cmd.Args = subcommand
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	cmd.AddCommand(subs...)
+	add(cmd, subs...)
 	return cmd
+}
+
+// add adds subcommands. One that does not say what arguments it takes, takes none.
+func add(cmd *cobra.Command, subs ...*cobra.Command) {
+	for _, sub := range subs {
+		if sub.Args == nil {
+			sub.Args = positional(0, 0)
+		}
+	}
+	cmd.AddCommand(subs...)
 }
 
 // subcommand refuses the arguments of a command that only has subcommands.

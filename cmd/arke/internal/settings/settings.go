@@ -109,14 +109,7 @@ func Resolve(flags *pflag.FlagSet, environ []string, file File) (*Settings, erro
 		if f.Changed {
 			s.origins[f.Name] = Origin{FromFlag, "--" + f.Name}
 		}
-	}
-	for _, f := range settable(flags) {
-		value, ok := lookup(environ, Variable(f.Name))
-		if !ok || f.Changed {
-			continue
-		}
-		o := Origin{FromEnvironment, Variable(f.Name)}
-		problems = append(problems, s.set(f, o, split(f, value))...)
+		problems = append(problems, s.setFrom(environ, f)...)
 	}
 	for _, e := range file.entries {
 		o := Origin{FromFile, file.at(e.line)}
@@ -143,22 +136,26 @@ func Resolve(flags *pflag.FlagSet, environ []string, file File) (*Settings, erro
 // FromVariables sets those of the named flags that were not given to what environ
 // says, for commands without a file.
 func FromVariables(flags *pflag.FlagSet, environ []string, names ...string) error {
+	s := &Settings{flags: flags, origins: map[string]Origin{}}
 	for _, name := range names {
 		f := flags.Lookup(name)
-		if f == nil || f.Changed {
+		if f == nil {
 			continue
 		}
-		value, ok := lookup(environ, Variable(name))
-		if !ok {
-			continue
-		}
-		for _, one := range split(f, value) {
-			if err := flags.Set(name, one); err != nil {
-				return Problem{Variable(name), reasonOf(f, one, err)}
-			}
+		if problems := s.setFrom(environ, f); len(problems) > 0 {
+			return problems[0]
 		}
 	}
 	return nil
+}
+
+// setFrom sets a flag that was not given to what its variable says.
+func (s *Settings) setFrom(environ []string, f *pflag.Flag) Problems {
+	value, ok := lookup(environ, Variable(f.Name))
+	if !ok || f.Changed {
+		return nil
+	}
+	return s.set(f, Origin{FromEnvironment, Variable(f.Name)}, split(f, value))
 }
 
 // unknown says that there is no such key, and which one may be meant.

@@ -25,6 +25,19 @@ func ask(t *testing.T, s *zones.Service, q zones.Question) (patterns.Message, er
 	return s.ServeRequest(t.Context(), &patterns.Request{Cluster: "zones", Body: body})
 }
 
+// agrees checks that the service and the oracle answer alike, and returns the reply.
+func agrees(t *testing.T, s *zones.Service, o *zones.Oracle, q zones.Question) patterns.Message {
+	t.Helper()
+	reply, err := ask(t, s, q)
+	require.NoError(t, err)
+	want, err := o.Answer(q)
+	require.NoError(t, err)
+	text, err := json.Marshal(want)
+	require.NoError(t, err)
+	require.Equal(t, string(text), string(reply.Body), "%+v", q)
+	return reply
+}
+
 func TestEveryZoneIsListedAndLoads(t *testing.T) {
 	// This test checks that the generated list has exactly the zones of the
 	// toolchain's database, and that each of them can be loaded.
@@ -54,14 +67,7 @@ func TestOracleAgreesWithTheServiceOnEveryZoneAndYear(t *testing.T) {
 	service, oracle := new(zones.Service), zones.NewOracle(names)
 	for _, name := range names {
 		for year := zones.FirstYear; year <= zones.LastYear; year++ {
-			q := zones.Question{Transitions: name, Year: year}
-			reply, err := ask(t, service, q)
-			require.NoError(t, err)
-			want, err := oracle.Answer(q)
-			require.NoError(t, err)
-			text, err := json.Marshal(want)
-			require.NoError(t, err)
-			require.Equal(t, string(text), string(reply.Body), "%s %d", name, year)
+			agrees(t, service, oracle, zones.Question{Transitions: name, Year: year})
 		}
 	}
 }
@@ -79,14 +85,7 @@ func TestQuestionsBeginWithEveryZone(t *testing.T) {
 			zonesSeen[q.To+q.Transitions] = true
 		}
 		kinds[q.Convert != ""]++
-		reply, err := ask(t, service, q)
-		require.NoError(t, err)
-		require.Equal(t, "z1", reply.Headers.Get(zones.HeaderMember))
-		want, err := oracle.Answer(q)
-		require.NoError(t, err)
-		text, err := json.Marshal(want)
-		require.NoError(t, err)
-		require.Equal(t, string(text), string(reply.Body), "%+v", q)
+		require.Equal(t, "z1", agrees(t, service, oracle, q).Headers.Get(zones.HeaderMember))
 	}
 	require.Len(t, zonesSeen, len(names))
 	require.Greater(t, kinds[true], kinds[false])
