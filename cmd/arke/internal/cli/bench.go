@@ -226,7 +226,7 @@ func runBenchPublish(ctx context.Context, a App, at *attachment, topic string, f
 		subscriber.socket, subscriber.address = flags.socket, ""
 	}
 	audience := bench.NewAudience(rand.Uint64())
-	listeners, err := attachAll(ctx, &subscriber, flags.subscribers)
+	listeners, err := several(flags.subscribers, func() (*client.Client, error) { return subscriber.attach(ctx, stayTime, nil) })
 	defer closeAll(listeners)
 	if err != nil {
 		return err
@@ -236,7 +236,7 @@ func runBenchPublish(ctx context.Context, a App, at *attachment, topic string, f
 			return &topicError{topic: topic, err: err}
 		}
 	}
-	publishers, err := attachAll(ctx, at, flags.publishers)
+	publishers, err := several(flags.publishers, func() (*client.Client, error) { return at.attach(ctx, stayTime, nil) })
 	defer closeAll(publishers)
 	if err != nil {
 		return err
@@ -266,16 +266,14 @@ func runBenchPublish(ctx context.Context, a App, at *attachment, topic string, f
 	return tell(a, flags.benchFlags, result, fmt.Sprintf("nothing was published on %s: try 'arke publish %s test' first", topic, topic))
 }
 
-// attachAll attaches so many clients, and returns those that are also where
-// one failed.
-func attachAll(ctx context.Context, at *attachment, count int) ([]*client.Client, error) {
-	var all []*client.Client
+// several opens so many, and returns those that are open also where one failed.
+func several[T any](count int, open func() (T, error)) (all []T, err error) {
 	for range count {
-		c, err := at.attach(ctx, stayTime, nil)
+		one, err := open()
 		if err != nil {
 			return all, err
 		}
-		all = append(all, c)
+		all = append(all, one)
 	}
 	return all, nil
 }
@@ -360,7 +358,11 @@ there was any echo, else that of the commonest outcome.`,
 	flags.declare(cmd.Flags(), "message")
 	cmd.Flags().IntVar(&flags.tunnels, "tunnels", 1, "tunnels to open")
 	cmd.RunE = flags.measuring(a, cmd, "CLUSTER sent nothing back: serve it with 'arke serve CLUSTER --tunnel-echo'", func(ctx context.Context, c *client.Client, cluster string) (bench.Result, error) {
-		opened, err := openAll(ctx, c, cluster, flags.tunnels, flags.timeout)
+		opened, err := several(flags.tunnels, func() (patterns.Tunnel, error) {
+			ctx, cancel := context.WithTimeout(ctx, flags.timeout)
+			defer cancel()
+			return c.OpenTunnel(ctx, cluster, patterns.Message{})
+		})
 		lines := bench.NewLines(opened)
 		defer lines.Close()
 		if err != nil {
@@ -372,20 +374,4 @@ there was any echo, else that of the commonest outcome.`,
 		})
 	})
 	return cmd
-}
-
-// openAll opens the tunnels, each within the time-out, and returns those that
-// are open also where one failed.
-func openAll(ctx context.Context, c *client.Client, cluster string, count int, timeout time.Duration) ([]patterns.Tunnel, error) {
-	var opened []patterns.Tunnel
-	for range count {
-		opening, cancel := context.WithTimeout(ctx, timeout)
-		t, err := c.OpenTunnel(opening, cluster, patterns.Message{})
-		cancel()
-		if err != nil {
-			return opened, err
-		}
-		opened = append(opened, t)
-	}
-	return opened, nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -222,22 +223,31 @@ func checkGateway(a App, cmd *cobra.Command, file *gatewayFile) error {
 		add(cfg.CheckNetworks())
 	}
 	for i, c := range file.crossings {
-		if err := cfg.CheckCrossing(i); err != nil {
-			fmt.Fprintf(a.Stdout, "%s: does not cross: %s\n", file.where[i], c)
-			for _, line := range linesOf(err) {
-				problems = append(problems, file.where[i]+": "+line)
-			}
-			continue
-		}
-		fmt.Fprintf(a.Stdout, "%s: crosses: %s\n", file.where[i], c.Explain())
+		problems = append(problems, tellCrossing(a.Stdout, file.where[i], c, cfg.CheckCrossing(i))...)
 	}
-	problems = append(problems, file.topics.check(a.Stdout, &cfg)...)
+	for i, c := range file.topics.all {
+		problems = append(problems, tellCrossing(a.Stdout, file.topics.where[i], c, cfg.CheckTopic(i))...)
+	}
 	for _, n := range cfg.Networks {
 		if own := n.Node.Network.Name; own != "" && own != n.Name {
 			fmt.Fprintf(a.Stdout, "note: the network %s calls itself %s: callers there say geo@%s, all others geo@%s\n", n.Name, own, own, n.Name)
 		}
 	}
 	return tellProblems(a, problems, "the configuration is in order; nothing else crosses")
+}
+
+// tellCrossing says whether something crosses, and returns why not: err, with where the
+// file has it.
+func tellCrossing(w io.Writer, where string, what interface{ Explain() string }, err error) (problems []string) {
+	if err == nil {
+		fmt.Fprintf(w, "%s: crosses: %s\n", where, what.Explain())
+		return nil
+	}
+	fmt.Fprintf(w, "%s: does not cross: %s\n", where, what)
+	for _, line := range linesOf(err) {
+		problems = append(problems, where+": "+line)
+	}
+	return problems
 }
 
 // linesOf takes errors that were joined apart.

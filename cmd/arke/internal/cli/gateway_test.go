@@ -4,7 +4,6 @@
 package cli
 
 import (
-	"crypto/rand"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,8 +12,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
-
-	"github.com/arke-mesh/arke/security"
 )
 
 // checked runs arke gateway check on a file of that text.
@@ -22,13 +19,9 @@ func checked(t *testing.T, text string) (out string, status int) {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"eu", "prod"} {
-		f, err := security.GenerateNetworkFile(name, rand.Reader)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".key"), f.Encode(), 0o600))
+		ran(t, 0, "keygen", "--network", name, "--out", filepath.Join(dir, name+".key"))
 	}
-	keys, err := security.GenerateClusterFile("vault", rand.Reader)
-	require.NoError(t, err)
-	require.NoError(t, security.WriteClusterFile(filepath.Join(dir, "vault.key"), keys))
+	ran(t, 0, "keygen", "--cluster", "vault", "--out", filepath.Join(dir, "vault.key"))
 	made := ran(t, 0, "keygen", "--finding-key-of", filepath.Join(dir, "vault.key"), "--out", filepath.Join(dir, "vault.finding"))
 	require.Equal(t, dir+"/vault.finding: finding key of the cluster vault\n", made.out.String())
 	file := filepath.Join(dir, "g.yaml")
@@ -128,13 +121,15 @@ func TestAGatewaysFlagsStandAboveItsFileWhenItIsReadAgain(t *testing.T) {
 	// and that a level of the file that is none is refused.
 	file := filepath.Join(t.TempDir(), "g.yaml")
 	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
+	read := func(args ...string) *gatewayFile {
+		c, f := new(gatewayFile), pflag.NewFlagSet("gateway", pflag.ContinueOnError)
+		c.declare(f)
+		require.NoError(t, f.Parse(append(args, "--config", file)))
+		require.NoError(t, c.read(f))
+		return c
+	}
 	write("log-level: warn\ndrain-timeout: 1s\n")
-	var first gatewayFile
-	f := pflag.NewFlagSet("gateway", pflag.ContinueOnError)
-	first.declare(f)
-	require.NoError(t, f.Parse([]string{"--log-level", "debug"}))
-	first.name = file
-	require.NoError(t, first.read(f))
+	first := read("--log-level", "debug")
 
 	write("log-level: error\ndrain-timeout: 2s\n")
 	now, err := first.again()
@@ -143,11 +138,6 @@ func TestAGatewaysFlagsStandAboveItsFileWhenItIsReadAgain(t *testing.T) {
 	require.Equal(t, 2*time.Second, now.drainTimeout)
 
 	write("log-format: console\nlog-level: loud\n")
-	other := gatewayFile{}
-	f = pflag.NewFlagSet("gateway", pflag.ContinueOnError)
-	other.declare(f)
-	other.name = file
-	require.NoError(t, other.read(f))
-	_, err = other.again()
+	_, err = read().again()
 	require.ErrorContains(t, err, "loud")
 }

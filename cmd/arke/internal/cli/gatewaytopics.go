@@ -5,8 +5,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
-	"io"
 
 	"github.com/spf13/pflag"
 
@@ -72,23 +70,6 @@ func (c *gatewayFile) cross(g *gateway.Gateway) error {
 		return err
 	}
 	return errors.Join(g.Cross(c.crossings), g.CrossTopics(c.topics.all))
-}
-
-// check says what of the topics would cross, and what not and why.
-func (l *lentTopics) check(w io.Writer, cfg *gateway.Config) (problems []string) {
-	cfg.Topics = l.all
-	for i, c := range l.all {
-		err := cfg.CheckTopic(i)
-		if err == nil {
-			fmt.Fprintf(w, "%s: crosses: %s\n", l.where[i], c.Explain())
-			continue
-		}
-		fmt.Fprintf(w, "%s: does not cross: %s\n", l.where[i], c)
-		for _, line := range linesOf(err) {
-			problems = append(problems, l.where[i]+": "+line)
-		}
-	}
-	return problems
 }
 
 // writeTopics prints the topics of a gateway's status.

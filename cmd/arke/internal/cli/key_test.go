@@ -20,12 +20,8 @@ func TestKeysAreRotatedListedAndPeersBanned(t *testing.T) {
 	// key in the output, and bans a peer and lifts the ban.
 	dir := t.TempDir()
 	network, cluster := filepath.Join(dir, "home.key"), filepath.Join(dir, "vault.key")
-	n, err := security.GenerateNetworkFile("home", rand.Reader)
-	require.NoError(t, err)
-	require.NoError(t, security.WriteNetworkFile(network, n))
-	c, err := security.GenerateClusterFile("vault", rand.Reader)
-	require.NoError(t, err)
-	require.NoError(t, security.WriteClusterFile(cluster, c))
+	ran(t, 0, "keygen", "--network", "home", "--out", network)
+	ran(t, 0, "keygen", "--cluster", "vault", "--out", cluster)
 
 	rotated := ran(t, 0, "key", "rotate", "--key-file", network, "--overlap", "2h")
 	require.Contains(t, rotated.out.String(), "key version 2")

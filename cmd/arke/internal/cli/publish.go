@@ -62,18 +62,9 @@ the command ends at the first message that fewer than N nodes accept.
 	f.Lookup("timeout").Usage = "give up when one message has waited for this time"
 	f.BoolVar(&flags.asJSON, "json", false, "print how many were sent, and how many nodes took the last, as one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		headers, err := parseHeaders(flags.headers)
-		var from source
-		if err == nil {
-			from, err = a.source(args[1:], &flags.sendFlags)
-		}
-		if err == nil {
-			err = positive(cmd, "count", "rate", "need")
-		}
-		if err == nil {
-			err = flags.sendFlags.validate()
-		}
-		if err != nil {
+		headers, noHeaders := parseHeaders(flags.headers)
+		from, noSource := a.source(args[1:], &flags.sendFlags)
+		if err := cmp.Or(noHeaders, noSource, positive(cmd, "count", "rate", "need"), flags.sendFlags.validate()); err != nil {
 			return misuse(cmd, err)
 		}
 		return runPublish(cmd.Context(), a, args[0], a.each(cmd.Context(), from, flags.count), headers, flags)

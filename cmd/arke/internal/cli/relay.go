@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/cmd/arke/internal/doctor"
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
 	"github.com/arke-mesh/arke/internal/collector"
 	"github.com/arke-mesh/arke/internal/node"
@@ -337,10 +338,7 @@ func showStatus(ctx context.Context, a App, c *client.Client, asJSON bool) error
 }
 
 // relayStatus is what a relay says about itself and its node.
-type relayStatus struct {
-	node.Status
-	Relay relay.Status `json:"relay"`
-}
+type relayStatus struct{ doctor.Running }
 
 // write prints everything for people, leaving out what is empty.
 func (s relayStatus) write(t table) {

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,15 +91,8 @@ accepts no new requests and finishes those it has. A second signal ends at once.
 	flags.log.declare(f)
 	declareDrain(f, &flags.drain)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		err := flags.validate()
-		var env []string
-		if err == nil {
-			env, err = execute.Environment(a.Environ, flags.env)
-		}
-		if err == nil {
-			err = positive(cmd, "concurrency", "message-bytes", "tunnels", "capacity")
-		}
-		if err != nil {
+		env, err := execute.Environment(a.Environ, flags.env)
+		if err = cmp.Or(flags.validate(), err, positive(cmd, "concurrency", "message-bytes", "tunnels", "capacity")); err != nil {
 			return misuse(cmd, err)
 		}
 		return runServe(a, cmd, attachment, args[0], flags, env)
@@ -287,10 +281,7 @@ A second signal ends at once.
 	declareDrain(f, &flags.drain)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		target, err := flags.target()
-		if err == nil {
-			err = positive(cmd, "tunnels", "capacity")
-		}
-		if err != nil {
+		if err = cmp.Or(err, positive(cmd, "tunnels", "capacity")); err != nil {
 			return misuse(cmd, err)
 		}
 		return runExpose(a, cmd, attachment, args[0], target, flags)
