@@ -54,13 +54,12 @@ the command ends at the first message that fewer than N nodes accept.
 		},
 	}
 	flags.declare(a, cmd)
-	flags.declareFile(cmd)
+	flags.declareBody(cmd, "print how many were sent, and how many nodes took the last, as one JSON object")
 	f := cmd.Flags()
 	f.IntVar(&flags.count, "count", 0, "send BODY this many times, or at most this many lines (default once, or all lines)")
 	f.Float64Var(&flags.rate, "rate", 0, "messages per second at most (default no limit)")
 	f.IntVar(&flags.need, "need", 0, "fail if fewer than `N` nodes accept a message (default 0)")
 	f.Lookup("timeout").Usage = "give up when one message has waited for this time"
-	f.BoolVar(&flags.asJSON, "json", false, "print how many were sent, and how many nodes took the last, as one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		headers, noHeaders := parseHeaders(flags.headers)
 		from, noSource := a.source(args[1:], &flags.sendFlags)

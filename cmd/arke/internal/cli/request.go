@@ -62,9 +62,8 @@ printed byte for byte.
 		Args: calling(2),
 	}
 	flags.declare(a, cmd)
-	flags.declareFile(cmd)
+	flags.declareBody(cmd, "print the outcome as one JSON object")
 	cmd.Flags().BoolVar(&raw, "raw", !isTerminal(a.Stdout), "print the reply as it is (default if standard output is no terminal)")
-	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print the outcome as one JSON object")
 	cmd.RunE = a.sending(&flags.sendFlags, func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error {
 		var how patterns.RequestReport
 		begin := time.Now()
@@ -154,7 +153,7 @@ type sendFlags struct {
 	timeout time.Duration
 	headers []string
 	file    string
-	asJSON  bool // the command that has --json declares it, and says what it prints
+	asJSON  bool
 }
 
 // declare adds the flags to cmd.
@@ -165,9 +164,10 @@ func (flags *sendFlags) declare(a App, cmd *cobra.Command) {
 	f.StringArrayVar(&flags.headers, "header", nil, "a header of the message, `KEY=VALUE`; may be repeated")
 }
 
-// declareFile adds --file, for commands that have a BODY.
-func (flags *sendFlags) declareFile(cmd *cobra.Command) {
+// declareBody adds the flags of commands that have a BODY; prints says what --json does.
+func (flags *sendFlags) declareBody(cmd *cobra.Command, prints string) {
 	cmd.Flags().StringVar(&flags.file, "file", "", "read the message from this `FILE`; - is standard input")
+	cmd.Flags().BoolVar(&flags.asJSON, "json", false, prints)
 }
 
 func (flags *sendFlags) validate() error {
@@ -237,9 +237,8 @@ Where several are missing it is that of the first.`,
 		Args: calling(2),
 	}
 	flags.declare(a, cmd)
-	flags.declareFile(cmd)
+	flags.declareBody(cmd, "print one JSON object per answer, and one at the end")
 	cmd.Flags().BoolVar(&raw, "raw", !isTerminal(a.Stdout), rawHelp)
-	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object per answer, and one at the end")
 	cmd.RunE = a.sending(&flags, func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error {
 		s := &survey{App: a, cluster: cluster, raw: raw, asJSON: flags.asJSON, begin: time.Now()}
 		result, err := c.Survey(ctx, cluster, m, s.each, patterns.SurveyOptions{})
@@ -333,8 +332,7 @@ when the message is in that member's queue. The member's work comes later.
 		Args: calling(2),
 	}
 	flags.declare(a, cmd)
-	flags.declareFile(cmd)
-	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print the outcome as one JSON object")
+	flags.declareBody(cmd, "print the outcome as one JSON object")
 	cmd.RunE = a.sending(&flags.sendFlags, func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error {
 		var how patterns.RequestReport
 		begin := time.Now()
@@ -370,8 +368,7 @@ Where several are missing it is that of the first.`,
 		Args: calling(2),
 	}
 	flags.declare(a, cmd)
-	flags.declareFile(cmd)
-	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print the result as one JSON object")
+	flags.declareBody(cmd, "print the result as one JSON object")
 	cmd.RunE = a.sending(&flags, func(ctx context.Context, c *client.Client, cluster string, m patterns.Message) error {
 		begin := time.Now()
 		result, err := c.Broadcast(ctx, cluster, m)

@@ -307,11 +307,6 @@ exec "${ARKE:-arke}" sim run %s --level %s "$@"
 `, oneLine(job.Scenario.Name), job.Seed, job.Level, oneLine(file), cmp.Or(r.Commit, "an unknown commit"), r.GoVersion, r.Host, scenarioFile, job.Level)
 }
 
-func writeSimSummary(dir string, sum *report.Summary) error {
-	name := fmt.Sprintf("%s-%s.json", safeName(sum.Name), sum.Level)
-	return writeTo(filepath.Join(dir, name), sum.WriteJSON)
-}
-
 func writeTo(path string, write func(io.Writer) error) error {
 	f, err := os.Create(path)
 	if err != nil {

@@ -312,7 +312,8 @@ func (r *simResults) end() error {
 
 func (r *simResults) summarize(sum *report.Summary) error {
 	if r.flags.out != "" {
-		if err := writeSimSummary(r.flags.out, sum); err != nil {
+		name := fmt.Sprintf("%s-%s.json", safeName(sum.Name), sum.Level)
+		if err := writeTo(filepath.Join(r.flags.out, name), sum.WriteJSON); err != nil {
 			return err
 		}
 	}

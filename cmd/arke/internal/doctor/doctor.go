@@ -4,7 +4,6 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -28,8 +27,6 @@ type Config struct {
 
 	// Running returns the status of the relay at Socket, and of its node.
 	Running func(ctx context.Context) (Running, error)
-	// Patience bounds each question to somebody else. Default 8 s.
-	Patience time.Duration
 }
 
 // Running is what a relay that runs says.
@@ -38,12 +35,12 @@ type Running struct {
 	Relay relay.Status `json:"relay"`
 }
 
-const defaultPatience = 8 * time.Second
+// patience bounds each question to somebody else.
+const patience = 8 * time.Second
 
 // Examine looks at everything, and reports each finding as soon as there is one. It
 // returns how many problems there are.
 func Examine(ctx context.Context, cfg Config, report func(Finding)) (problems int) {
-	cfg.Patience = cmp.Or(cfg.Patience, defaultPatience)
 	add := func(found ...Finding) {
 		for _, f := range found {
 			if f.Grade == Problem {
@@ -71,7 +68,7 @@ func Examine(ctx context.Context, cfg Config, report func(Finding)) (problems in
 		}
 	}
 	for _, s := range seeds {
-		add(seed(ctx, s, cfg.Patience))
+		add(seed(ctx, s, patience))
 	}
 	switch {
 	case err == nil:

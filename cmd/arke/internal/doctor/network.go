@@ -80,7 +80,7 @@ func visit(ctx context.Context, cfg Config) []Finding {
 		return []Finding{problem("network", "correct the configuration", "%v", err)}
 	}
 	defer n.Close()
-	ctx, cancel := context.WithTimeout(ctx, cfg.Patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := n.Start(ctx); err != nil {
 		return []Finding{problem("network", "correct the configuration", "%v", err)}

@@ -187,20 +187,19 @@ func (t *Tunnel) CloseSend() error {
 
 // Reset implements patterns.Tunnel.
 func (t *Tunnel) Reset(code patterns.Code, text string) error {
-	t.pair.mu.Lock()
-	defer t.pair.mu.Unlock()
-	t.end(patterns.ErrClosed)
-	t.other.end(&patterns.TunnelError{Code: code, Message: text})
-	t.pair.changed.Broadcast()
+	t.breaks(patterns.ErrClosed, &patterns.TunnelError{Code: code, Message: text})
 	return nil
 }
 
 // Lose ends both directions as the loss of the other node does.
-func (t *Tunnel) Lose() {
+func (t *Tunnel) Lose() { t.breaks(patterns.ErrInterrupted, patterns.ErrInterrupted) }
+
+// breaks ends both directions, and says on either side why.
+func (t *Tunnel) breaks(here, there error) {
 	t.pair.mu.Lock()
 	defer t.pair.mu.Unlock()
-	t.end(patterns.ErrInterrupted)
-	t.other.end(patterns.ErrInterrupted)
+	t.end(here)
+	t.other.end(there)
 	t.pair.changed.Broadcast()
 }
 

@@ -27,16 +27,8 @@ type ForwardConfig struct {
 	Listener *net.TCPListener
 	Cluster  string
 	Opener   Opener
-	// OpenTime is how long the opening of a tunnel may take; default 5 s.
-	OpenTime time.Duration
 	// Log gets a line for each connection that could not be led on; nil = none.
 	Log *zap.Logger
-}
-
-func (c ForwardConfig) withDefaults() ForwardConfig {
-	c.OpenTime = cmp.Or(c.OpenTime, 5*time.Second)
-	c.Log = cmp.Or(c.Log, zap.NewNop())
-	return c
 }
 
 // Forwarder leads the connections of a local port to a cluster, each through a
@@ -54,10 +46,14 @@ type Forwarder struct {
 
 // NewForwarder returns a Forwarder that accepts nothing yet.
 func NewForwarder(cfg ForwardConfig) *Forwarder {
-	f := &Forwarder{cfg: cfg.withDefaults()}
+	cfg.Log = cmp.Or(cfg.Log, zap.NewNop())
+	f := &Forwarder{cfg: cfg}
 	f.run, f.cut = context.WithCancel(context.Background())
 	return f
 }
+
+// patience is how long the opening of a tunnel, or a connection to the service, may take.
+const patience = 5 * time.Second
 
 // acceptPause is how long nothing is accepted after an error, such as too many
 // open files.
@@ -100,7 +96,7 @@ func (f *Forwarder) Shutdown(ctx context.Context) error {
 }
 
 func (f *Forwarder) lead(conn *net.TCPConn) {
-	opening, cancel := context.WithTimeout(f.run, f.cfg.OpenTime)
+	opening, cancel := context.WithTimeout(f.run, patience)
 	t, err := f.cfg.Opener.OpenTunnel(opening, f.cfg.Cluster, patterns.Message{})
 	cancel()
 	from := zap.Stringer("from", conn.RemoteAddr())
@@ -126,8 +122,6 @@ type ExposeConfig struct {
 	Target  string // HOST:PORT of the service
 	Server  Server
 	Limits  patterns.Limits
-	// DialTime is how long a connection to the service may take; default 5 s.
-	DialTime time.Duration
 	// Pause is how long to wait before a service that was not there is looked
 	// for again; default 1 s.
 	Pause time.Duration
@@ -138,7 +132,6 @@ type ExposeConfig struct {
 }
 
 func (c ExposeConfig) withDefaults() ExposeConfig {
-	c.DialTime = cmp.Or(c.DialTime, 5*time.Second)
 	c.Pause = cmp.Or(c.Pause, time.Second)
 	c.Log = cmp.Or(c.Log, zap.NewNop())
 	if c.Ready == nil {
@@ -242,7 +235,7 @@ func (e *Exposer) probe(ctx context.Context) error {
 }
 
 func (e *Exposer) dial(ctx context.Context) (*net.TCPConn, error) {
-	dialer := net.Dialer{Timeout: e.cfg.DialTime}
+	dialer := net.Dialer{Timeout: patience}
 	conn, err := dialer.DialContext(ctx, "tcp", e.cfg.Target)
 	if err != nil {
 		return nil, err

@@ -74,52 +74,47 @@ func (s *stage) endsWell(t *testing.T) {
 	require.NoError(t, far)
 }
 
-func TestBothDirectionsEndOneAfterTheOther(t *testing.T) {
-	// This test checks half-close: the client's end reaches the server, which
-	// still answers; only its own end completes the connection.
-	s := newStage(t, 1<<16)
-	writes(t, s.client, "question")
-	reads(t, s.server, "question")
-	require.NoError(t, s.client.CloseWrite())
-	rest, err := io.ReadAll(s.server)
-	require.NoError(t, err)
-	require.Empty(t, rest)
-	writes(t, s.server, "answer")
-	reads(t, s.client, "answer")
-	require.NoError(t, s.server.Close())
-	rest, err = io.ReadAll(s.client)
-	require.NoError(t, err)
-	require.Empty(t, rest)
-	s.endsWell(t)
+// sides are who acts first, and to whom.
+var sides = map[string]func(*stage) (from, to *net.TCPConn){
+	"client": func(s *stage) (from, to *net.TCPConn) { return s.client, s.server },
+	"server": func(s *stage) (from, to *net.TCPConn) { return s.server, s.client },
 }
 
-func TestServerMayEndFirst(t *testing.T) {
-	// This test checks half-close from the member's side.
-	s := newStage(t, 1<<16)
-	writes(t, s.server, "banner")
-	require.NoError(t, s.server.CloseWrite())
-	got, err := io.ReadAll(s.client)
-	require.NoError(t, err)
-	require.Equal(t, "banner", string(got))
-	writes(t, s.client, "late")
-	require.NoError(t, s.client.Close())
-	got, err = io.ReadAll(s.server)
-	require.NoError(t, err)
-	require.Equal(t, "late", string(got))
-	s.endsWell(t)
+func TestBothDirectionsEndOneAfterTheOther(t *testing.T) {
+	// This test checks half-close from either side: the end of one direction
+	// reaches the other side, which still answers; only its own end completes the
+	// connection.
+	for first, ends := range sides {
+		t.Run(first+" first", func(t *testing.T) {
+			s := newStage(t, 1<<16)
+			from, to := ends(s)
+			writes(t, from, "question")
+			reads(t, to, "question")
+			writes(t, from, "last words")
+			require.NoError(t, from.CloseWrite())
+			rest, err := io.ReadAll(to)
+			require.NoError(t, err)
+			require.Equal(t, "last words", string(rest))
+			writes(t, to, "answer")
+			reads(t, from, "answer")
+			writes(t, to, "late")
+			require.NoError(t, to.Close())
+			rest, err = io.ReadAll(from)
+			require.NoError(t, err)
+			require.Equal(t, "late", string(rest))
+			s.endsWell(t)
+		})
+	}
 }
 
 func TestResetReachesTheOtherConnection(t *testing.T) {
 	// This test checks that a reset on either side is one on the other side,
 	// even where that side has ended its own direction and is silent.
 	for name, half := range map[string]bool{"both directions open": false, "one direction ended": true} {
-		for end, sides := range map[string]func(*stage) (from, to *net.TCPConn){
-			"client": func(s *stage) (from, to *net.TCPConn) { return s.client, s.server },
-			"server": func(s *stage) (from, to *net.TCPConn) { return s.server, s.client },
-		} {
+		for end, ends := range sides {
 			t.Run(end+", "+name, func(t *testing.T) {
 				s := newStage(t, 1<<16)
-				from, to := sides(s)
+				from, to := ends(s)
 				writes(t, from, "x")
 				reads(t, to, "x")
 				if half {
