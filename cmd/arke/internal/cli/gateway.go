@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
@@ -88,7 +89,7 @@ SIGTERM or Ctrl-C drains. When the gateway is ready, it prints
 			return runGateway(cmd.Context(), a, cmd, &file)
 		},
 	}
-	file.declare(cmd.Flags())
+	file.declareOn(cmd)
 	add(cmd, gatewayCheckCommand(a), gatewayStatusCommand(a))
 	return cmd
 }
@@ -199,21 +200,17 @@ that the configuration names, and starts nothing.
 ` + exits("all is in order"),
 		Example: `  arke gateway check --config /etc/arke/gateway.yaml
   arke gateway status --config /etc/arke/gateway.yaml`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return checkGateway(a, cmd, &file) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return checkGateway(a, cmd.Flags(), &file) },
 	}
-	file.declare(cmd.Flags())
+	file.declareOn(cmd)
 	return cmd
 }
 
-func checkGateway(a App, cmd *cobra.Command, file *gatewayFile) error {
-	err := file.read(cmd.Flags())
-	if errors.Is(err, errNoConfig) {
-		return misuse(cmd, err)
-	}
+func checkGateway(a App, flags *pflag.FlagSet, file *gatewayFile) error {
 	var problems []string
 	add := func(err error) { problems = append(problems, linesOf(err)...) }
-	add(err)
-	_, err = file.log.parse()
+	add(file.read(flags))
+	_, err := file.log.parse()
 	add(err)
 	_, err = file.admin.config()
 	add(err)

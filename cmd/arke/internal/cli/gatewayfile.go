@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
@@ -47,6 +48,17 @@ func (c *gatewayFile) declare(f *pflag.FlagSet) {
 	declareDrain(f, &c.drainTimeout)
 	c.log.declare(f)
 	c.admin.declare(f)
+}
+
+// declareOn adds the flags to a command, which does not run without a file.
+func (c *gatewayFile) declareOn(cmd *cobra.Command) {
+	c.declare(cmd.Flags())
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if c.name == "" {
+			return misuse(cmd, errors.New("which configuration? pass --config FILE"))
+		}
+		return nil
+	}
 }
 
 // readKeys reads the network's file and those of clusters.
@@ -117,15 +129,9 @@ func (f findingFlag) Set(name string) error {
 	return err
 }
 
-// errNoConfig says that no file was named.
-var errNoConfig = errors.New("which configuration? pass --config FILE")
-
 // read reads the file. flags are those of the command, which stand above the file. Its
 // error has all that is wrong with the file's form.
 func (c *gatewayFile) read(flags *pflag.FlagSet) error {
-	if c.name == "" {
-		return errNoConfig
-	}
 	file, err := settings.Read(c.name)
 	if err != nil {
 		return err

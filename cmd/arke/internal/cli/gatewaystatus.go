@@ -40,22 +40,16 @@ behind the gateway, without the handler's time.
 ` + exits("it answered", end{patterns.OutcomeUnreachable, "no gateway"}),
 		Example: `  arke gateway status --config /etc/arke/gateway.yaml
   arke gateway status --config /etc/arke/gateway.yaml --json | jq .crossings`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return showGateway(a, cmd, &file, asJSON)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return showGateway(a, cmd, &file, asJSON) },
 	}
-	file.declare(cmd.Flags())
+	file.declareOn(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	settings.FlagOnly(cmd.Flags(), "json")
 	return cmd
 }
 
 func showGateway(a App, cmd *cobra.Command, file *gatewayFile, asJSON bool) error {
-	err := file.read(cmd.Flags())
-	switch {
-	case errors.Is(err, errNoConfig):
-		return misuse(cmd, err)
-	case err != nil:
+	if err := file.read(cmd.Flags()); err != nil {
 		return ended(patterns.OutcomeOther, "%s", strings.Join(linesOf(err), "\n"))
 	}
 	at, err := file.admin.config()
