@@ -90,7 +90,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		r.Outcomes[patterns.OutcomeUnauthorized], r.Outcomes[patterns.OutcomeTooLarge], r.Outcomes[patterns.OutcomeCancelled],
 		r.Outcomes[patterns.OutcomeClosed], r.Outcomes[patterns.OutcomeTooMany],
 		r.Outcomes[patterns.OutcomeOther] + r.Outcomes[patterns.OutcomeTopic] + r.Outcomes[patterns.OutcomeWouldBlock],
-		r.Elapsed.Seconds(), r.PerSecond(), r.Latency, r.Shares(), r.Delivery,
+		r.Elapsed.Seconds(), r.PerSecond(), r.Latency, Shares(r.Members, r.OK()), r.Delivery,
 	}
 	return json.Marshal(object)
 }
@@ -106,11 +106,11 @@ func (r Result) PerSecond() float64 {
 	return float64(r.OK()) / r.Elapsed.Seconds()
 }
 
-// Shares returns each member's part of the replies, between 0 and 1.
-func (r Result) Shares() map[string]float64 {
-	shares := make(map[string]float64, len(r.Members))
-	for m, n := range r.Members {
-		shares[m] = float64(n) / float64(max(r.OK(), 1))
+// Shares returns each member's part of so many replies, between 0 and 1.
+func Shares(members map[string]int, of int) map[string]float64 {
+	shares := make(map[string]float64, len(members))
+	for m, n := range members {
+		shares[m] = float64(n) / float64(max(of, 1))
 	}
 	return shares
 }

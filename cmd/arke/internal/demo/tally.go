@@ -194,11 +194,7 @@ func (r Report) shares() map[string]float64 {
 	for _, n := range r.Members {
 		total += n
 	}
-	shares := make(map[string]float64, len(r.Members))
-	for m, n := range r.Members {
-		shares[m] = float64(n) / float64(max(total, 1))
-	}
-	return shares
+	return bench.Shares(r.Members, total)
 }
 
 // Write prints the table.
