@@ -21,6 +21,3 @@ func (r *reader) next() (b *buffer, n int, err error) {
 	n, err = r.conn.Read(b[:])
 	return b, n, err
 }
-
-// tryWrite would write without waiting, which can't be done here: it takes nothing.
-func (r *reader) tryWrite() func(b []byte) int { return func([]byte) int { return 0 } }

@@ -44,24 +44,6 @@ func (r *reader) next() (b *buffer, n int, err error) {
 	return b, max(n, 0), err
 }
 
-// tryWrite returns what writes to the connection without waiting, and says how much
-// it has written: nothing where there is an error, which the next write finds. One
-// goroutine at a time calls it, while nobody else writes.
-func (r *reader) tryWrite() func(b []byte) int {
-	var b []byte
-	var n int
-	once := func(fd uintptr) bool {
-		n, _ = syscall.Write(int(fd), b)
-		return true
-	}
-	return func(p []byte) int {
-		b, n = p, 0
-		_ = r.raw.Write(once)
-		b = nil
-		return max(n, 0)
-	}
-}
-
 func read(fd int, p []byte) (int, error) {
 	for {
 		n, err := syscall.Read(fd, p)

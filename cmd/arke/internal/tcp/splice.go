@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/arke-mesh/arke/internal/nowait"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -50,7 +51,11 @@ func (s *Splicer) Splice(ctx context.Context, conn *net.TCPConn, t patterns.Tunn
 	}
 	p := &splice{conn: conn, reader: r, tunnel: t}
 	if t, ok := t.(deliverer); ok {
-		t.DeliverTo(r.tryWrite())
+		now := nowait.New(conn)
+		t.DeliverTo(func(b []byte) int {
+			n, _ := now.Write(b) // the next write finds the error
+			return n
+		})
 	}
 	stop := context.AfterFunc(ctx, func() { p.fail(ctx.Err()) })
 	defer stop()
