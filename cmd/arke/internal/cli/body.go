@@ -112,7 +112,8 @@ func (a App) readStdin(ctx context.Context, limit time.Duration) ([]byte, error)
 	body, err := io.ReadAll(io.LimitReader(a.input(ctx), maxBody))
 	switch {
 	case err != nil && limit > 0 && errors.Is(err, context.DeadlineExceeded):
-		return nil, ended(patterns.OutcomeDeadline, "standard input did not end within %s: without BODY the message is read from there; give '' for an empty message, or - to wait for the end", limit)
+		return nil, ended(patterns.OutcomeDeadline,
+			"standard input did not end within %s: without BODY the message is read from there; give '' for an empty message, or - to wait for the end", limit)
 	case err != nil:
 		return nil, fmt.Errorf("reading the message from standard input: %w", err)
 	}

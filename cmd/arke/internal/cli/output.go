@@ -151,7 +151,8 @@ const named = 5
 // or the like.
 func incomplete(cluster, did string, count int, missing []patterns.Missing, of nodeNames) error {
 	if len(missing) == 0 {
-		return ended(patterns.OutcomeUnreachable, "%d members of %s %s, but there may be others: not everybody who knows them could be asked; try again", count, cluster, did)
+		return ended(patterns.OutcomeUnreachable, "%d members of %s %s, but there may be others: not everybody who knows them could be asked; try again",
+			count, cluster, did)
 	}
 	var names []string
 	for _, m := range missing[:min(len(missing), named)] {
@@ -160,5 +161,6 @@ func incomplete(cluster, did string, count int, missing []patterns.Missing, of n
 	if more := len(missing) - named; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	return ended(patterns.OutcomeOf(missing[0].Err), "%d of %d members of %s %s; missing: %s", count, count+len(missing), cluster, did, strings.Join(names, ", "))
+	return ended(patterns.OutcomeOf(missing[0].Err), "%d of %d members of %s %s; missing: %s",
+		count, count+len(missing), cluster, did, strings.Join(names, ", "))
 }

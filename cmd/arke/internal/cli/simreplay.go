@@ -304,7 +304,8 @@ func repro(job runner.Job, r *report.Report, file string) string {
 # Made by arke of %s, %s, %s; the same program gives the same run at level sim.
 cd "$(dirname "$0")" || exit 1
 exec "${ARKE:-arke}" sim run %s --level %s "$@"
-`, oneLine(job.Scenario.Name), job.Seed, job.Level, oneLine(file), cmp.Or(r.Commit, "an unknown commit"), r.GoVersion, r.Host, scenarioFile, job.Level)
+`, oneLine(job.Scenario.Name), job.Seed, job.Level, oneLine(file),
+		cmp.Or(r.Commit, "an unknown commit"), r.GoVersion, r.Host, scenarioFile, job.Level)
 }
 
 func writeTo(path string, write func(io.Writer) error) error {
