@@ -7,5 +7,5 @@
 // # Data path
 //
 //  1. Whoever does not know a name gives it to [Name] or [Names], with those there are.
-//  2. If some of them are near, they are told in the error.
+//  2. If some of them are near, they are told in the error, as [Hint] does.
 package nearest

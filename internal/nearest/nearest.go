@@ -4,6 +4,7 @@
 package nearest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -48,6 +49,15 @@ func Name(s string, names []string) string {
 		return near[0]
 	}
 	return ""
+}
+
+// Hint asks whether Name was meant, which is shown by format; "" if none is near.
+func Hint(s string, names []string, format string) string {
+	meant := Name(s, names)
+	if meant == "" {
+		return ""
+	}
+	return fmt.Sprintf(", did you mean "+format+"?", meant)
 }
 
 // distance is the number of letters to insert, delete, replace, or exchange with

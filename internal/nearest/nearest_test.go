@@ -30,4 +30,6 @@ func TestNamesAreNearThatBeginTheSameOrDifferInAFewLetters(t *testing.T) {
 	require.Equal(t, []string{"m", "a"}, Names("n", 1, []string{"m", "a", "node"}))
 	require.Equal(t, "a", Name("n", []string{"m", "a"}), "the alphabet decides")
 	require.Empty(t, Name("hello", []string{"help"}), "two of five letters differ")
+	require.Equal(t, ", did you mean --a?", Hint("n", []string{"a"}, "--%s"))
+	require.Empty(t, Hint("hello", []string{"help"}, "--%s"))
 }

@@ -16,11 +16,7 @@ import (
 func explainNumber(a App, cmd *cobra.Command, name string) error {
 	found := meaning.Find(name)
 	if len(found) == 0 {
-		said := fmt.Errorf("--explain: nothing is called %q", name)
-		if meant := nearest.Name(name, meaning.Names()); meant != "" {
-			said = fmt.Errorf("%w, did you mean %s?", said, meant)
-		}
-		return misuse(cmd, said)
+		return misuse(cmd, fmt.Errorf("--explain: nothing is called %q%s", name, nearest.Hint(name, meaning.Names(), "%s")))
 	}
 	for _, e := range found {
 		switch {

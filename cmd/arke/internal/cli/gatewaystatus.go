@@ -11,7 +11,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -157,15 +156,5 @@ func crossingState(x *gateway.CrossingStatus) string {
 
 // refusedText lists why how much was refused, by reason.
 func refusedText(refused map[string]uint64) string {
-	var list []string
-	for why, n := range refused {
-		if n > 0 {
-			list = append(list, fmt.Sprintf("%s %d", why, n))
-		}
-	}
-	if len(list) == 0 {
-		return "-"
-	}
-	slices.Sort(list)
-	return strings.Join(list, ", ")
+	return counts(refused, "%s %d", ", ")
 }

@@ -414,7 +414,7 @@ func (s relayStatus) writeLinks(t table) {
 	t.gap()
 	t.row("LINK TO", "STATE", "RTT", "QUEUED", "ADDRESS")
 	for _, l := range s.Links {
-		t.row(nodename.Of(l.Name, l.Peer), l.State, l.RTT.Round(time.Microsecond), counts(l.Queued), l.Addr)
+		t.row(nodename.Of(l.Name, l.Peer), l.State, l.RTT.Round(time.Microsecond), counts(l.Queued, "%s=%d", ","), l.Addr)
 	}
 }
 
@@ -503,13 +503,16 @@ func (s relayStatus) drops() map[string]uint64 {
 	return all
 }
 
-// counts writes a map of counters as one word.
-func counts(m map[string]int) string {
+// counts lists the counters of a map that are not zero, each in a format, and something
+// between them.
+func counts[N int | uint64](m map[string]N, format, between string) string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		parts = append(parts, fmt.Sprintf("%s=%d", k, m[k]))
+		if m[k] > 0 {
+			parts = append(parts, fmt.Sprintf(format, k, m[k]))
+		}
 	}
-	return dash(strings.Join(parts, ","))
+	return dash(strings.Join(parts, between))
 }
 
 // dash stands where there is nothing.

@@ -58,11 +58,8 @@ func subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	said := fmt.Sprintf("unknown command %q", args[0])
-	if meant := nearest.Name(args[0], subcommands(cmd)); meant != "" {
-		said += fmt.Sprintf(", did you mean '%s %s'?", cmd.CommandPath(), meant)
-	}
-	return misuse(cmd, errors.New(said))
+	hint := nearest.Hint(args[0], subcommands(cmd), "'"+cmd.CommandPath()+" %s'")
+	return misuse(cmd, fmt.Errorf("unknown command %q%s", args[0], hint))
 }
 
 func subcommands(cmd *cobra.Command) []string {
@@ -88,10 +85,7 @@ func badFlag(cmd *cobra.Command, err error) error {
 	if letters := unknown.GetSpecifiedShortnames(); letters != "" {
 		name, said = letters, "unknown flag -"
 	}
-	said += name
-	if meant := nearest.Name(name, flagNames(cmd)); meant != "" {
-		said += ", did you mean --" + meant + "?"
-	}
+	said += name + nearest.Hint(name, flagNames(cmd), "--%s")
 	if strings.Contains(cmd.Use, "BODY") {
 		said += " (text that begins with - goes after --)"
 	}

@@ -160,11 +160,7 @@ func (s *Settings) setFrom(environ []string, f *pflag.Flag) Problems {
 
 // unknown says that there is no such key, and which one may be meant.
 func unknown(key string, keys []string) string {
-	said := fmt.Sprintf("unknown key %q", key)
-	if meant := nearest.Name(strings.ReplaceAll(strings.ToLower(key), "_", "-"), keys); meant != "" {
-		said += fmt.Sprintf(", did you mean %q?", meant)
-	}
-	return said
+	return fmt.Sprintf("unknown key %q", key) + nearest.Hint(strings.ReplaceAll(strings.ToLower(key), "_", "-"), keys, "%q")
 }
 
 // split makes the values of a variable's: commas separate those of a list.
@@ -269,11 +265,7 @@ func Stray(flags *pflag.FlagSet, environ []string, known ...string) (strays []st
 		if !strings.HasPrefix(name, "ARKE_") || slices.Contains(names, name) {
 			continue
 		}
-		said := name + " is no setting"
-		if meant := nearest.Name(name, names); meant != "" {
-			said += ", did you mean " + meant + "?"
-		}
-		strays = append(strays, said)
+		strays = append(strays, name+" is no setting"+nearest.Hint(name, names, "%s"))
 	}
 	return strays
 }
