@@ -43,14 +43,14 @@ func (flags *adminFlags) config() (admin.Config, error) {
 	return c, nil
 }
 
-// watch serves the admin address, if there is one, until the returned function is
-// called.
-func (r *running) watch() (address string, stop func(), err error) {
-	c, err := r.flags.admin.config()
+// serve serves the admin address, if there is one, until the returned function is
+// called; show says what is to be seen there.
+func (flags *adminFlags) serve(show func(*admin.Config)) (address string, stop func(), err error) {
+	c, err := flags.config()
 	if err != nil || c.Address == "" {
 		return "", func() {}, err
 	}
-	c.Node, c.Relay, c.Level, c.Logger = r.node, r.relay, r.level, r.log
+	show(&c)
 	s, err := admin.Start(c)
 	if err != nil {
 		return "", nil, err

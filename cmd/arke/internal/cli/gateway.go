@@ -106,8 +106,7 @@ func runGateway(ctx context.Context, a App, cmd *cobra.Command, file *gatewayFil
 	if err != nil {
 		return misuse(cmd, err)
 	}
-	watch, err := file.admin.config()
-	if err != nil {
+	if _, err := file.admin.config(); err != nil {
 		return misuse(cmd, err)
 	}
 	p2p.RouteLogs(log)
@@ -125,19 +124,15 @@ func runGateway(ctx context.Context, a App, cmd *cobra.Command, file *gatewayFil
 	if err := g.Start(ctx); err != nil {
 		return err
 	}
-	if watch.Address != "" {
-		watch.Gateway, watch.Level, watch.Logger = g, level, log
-		s, err := admin.Start(watch)
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		watch.Address = s.Addr()
+	address, unwatch, err := file.admin.serve(func(c *admin.Config) { c.Gateway, c.Level, c.Logger = g, level, log })
+	if err != nil {
+		return err
 	}
+	defer unwatch()
 	if a.Env.GOMAXPROCS == "" {
 		defer processors.Pace()()
 	}
-	if err := announceGateway(a, g, watch.Address); err != nil {
+	if err := announceGateway(a, g, address); err != nil {
 		return err
 	}
 	for waits(ctx, hangups) {

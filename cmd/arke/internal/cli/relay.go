@@ -21,6 +21,7 @@ import (
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/doctor"
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
+	"github.com/arke-mesh/arke/internal/admin"
 	"github.com/arke-mesh/arke/internal/collector"
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/internal/nodename"
@@ -191,7 +192,9 @@ func (r *running) run(ctx context.Context, network security.NetworkFile, keys ma
 	if r.flags.dataDir == "" && !r.flags.dev {
 		r.log.Warn("no --data-dir: this relay has a new peer id after each start, and remembers no peers")
 	}
-	admin, unwatch, err := r.watch()
+	address, unwatch, err := r.flags.admin.serve(func(c *admin.Config) {
+		c.Node, c.Relay, c.Level, c.Logger = r.node, r.relay, r.level, r.log
+	})
 	if err != nil {
 		return err
 	}
@@ -202,7 +205,7 @@ func (r *running) run(ctx context.Context, network security.NetworkFile, keys ma
 	if r.app.Env.GOMAXPROCS == "" {
 		defer processors.Pace()()
 	}
-	if err := announce(r.app, r.node, r.flags.socket, admin); err != nil {
+	if err := announce(r.app, r.node, r.flags.socket, address); err != nil {
 		return err
 	}
 

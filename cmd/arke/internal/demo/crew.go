@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -135,13 +136,11 @@ func (c *crew) gather(ctx context.Context, size int) error {
 // dismiss ends every process and removes the folder.
 func (c *crew) dismiss() {
 	for _, group := range [][]*process{c.members, c.relays} {
-		done := make(chan struct{})
+		var ending sync.WaitGroup
 		for _, p := range group {
-			go func() { p.stop(); done <- struct{}{} }()
+			ending.Go(p.stop)
 		}
-		for range group {
-			<-done
-		}
+		ending.Wait()
 	}
 	os.RemoveAll(c.dir)
 }

@@ -119,7 +119,7 @@ func (s *story) tell(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
-	if err := s.waitMembers(ctx, c); err != nil {
+	if err := sees(ctx, c, cluster, size); err != nil {
 		return err
 	}
 
@@ -155,21 +155,21 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// waitMembers waits until the caller's relay knows every member.
-func (s *story) waitMembers(ctx context.Context, c patterns.Messenger) error {
+// sees waits until the caller's relay knows so many members of a cluster.
+func sees(ctx context.Context, c patterns.Messenger, cluster string, count int) error {
 	ctx, cancel := context.WithTimeout(ctx, assembly)
 	defer cancel()
-	for {
-		members, err := c.Members(ctx, cluster)
-		if len(members) == size {
-			return nil
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("demo: the caller sees %d of %d members: %w", len(members), size, errors.Join(ctx.Err(), err))
-		}
+	var seen int
+	var err error
+	all := func() bool {
+		members, failed := c.Members(ctx, cluster)
+		seen, err = len(members), failed
+		return seen == count
 	}
+	if !wait(ctx, all) {
+		return fmt.Errorf("demo: the caller sees %d of %d members of %s: %w", seen, count, cluster, errors.Join(ctx.Err(), err))
+	}
+	return nil
 }
 
 // accident kills the last relay after a third of the time, starts it again, and

@@ -176,20 +176,10 @@ func (f *federation) tell(ctx context.Context) error {
 		return err
 	}
 	defer caller.Close()
-	if err := f.lentTwice(ctx, caller); err != nil {
+	if err := sees(ctx, caller, service, 2); err != nil { // both gateways lend it
 		return err
 	}
 	return f.play(ctx, caller, near, doomed)
-}
-
-// lentTwice waits until both gateways lend the service.
-func (f *federation) lentTwice(ctx context.Context, caller *client.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, assembly)
-	defer cancel()
-	if !wait(ctx, func() bool { all, _ := caller.Members(ctx, service); return len(all) == 2 }) {
-		return fmt.Errorf("demo: the gateways do not lend %s within %s", service, assembly)
-	}
-	return nil
 }
 
 // play is the story itself, while the caller asks.
