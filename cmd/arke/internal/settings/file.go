@@ -119,6 +119,7 @@ func (f *File) parse(root *yaml.Node) (problems Problems) {
 		key, value := root.Content[i], root.Content[i+1]
 		e := entry{key: key.Value, line: key.Line}
 		first, twice := lines[e.key]
+		lines[e.key] = e.line
 		reason := ""
 		switch {
 		case key.Kind != yaml.ScalarNode:
@@ -127,12 +128,10 @@ func (f *File) parse(root *yaml.Node) (problems Problems) {
 			reason = fmt.Sprintf("%s stands in line %d already", e.key, first)
 		case isNest(value):
 			f.nested = append(f.nested, nest{key, value})
-			lines[e.key] = e.line
 			continue
 		default:
 			reason = e.read(value)
 		}
-		lines[e.key] = e.line
 		if reason != "" {
 			problems = append(problems, Problem{f.at(e.line), reason})
 			continue

@@ -18,21 +18,20 @@ const day = 24 * 60 * 60
 // Oracle knows the answers without asking a Service. Tables are made when
 // they are first needed. It may be used concurrently.
 type Oracle struct {
-	tables map[string]*table // immutable after NewOracle
+	tables map[string]func() (*table, error) // each makes its table once; immutable after NewOracle
 }
 
 // table holds the rules of one zone.
 type table struct {
-	once  sync.Once
 	since []int64 // Unix seconds, ascending; the first is before FirstYear
 	rules []rules // what holds from since[i] on
 }
 
 // NewOracle returns an oracle for these zones.
 func NewOracle(names []string) *Oracle {
-	o := &Oracle{tables: make(map[string]*table, len(names))}
+	o := &Oracle{tables: make(map[string]func() (*table, error), len(names))}
 	for _, n := range names {
-		o.tables[n] = new(table)
+		o.tables[n] = sync.OnceValues(func() (*table, error) { return newTable(n) })
 	}
 	return o
 }
@@ -96,29 +95,24 @@ func write(at int64, r rules) string {
 }
 
 func (o *Oracle) table(name string) (*table, error) {
-	t, ok := o.tables[name]
+	table, ok := o.tables[name]
 	if !ok {
 		return nil, fmt.Errorf("zones: the oracle does not know %q", name)
 	}
-	var err error
-	t.once.Do(func() { err = t.fill(name) })
-	if err == nil && t.since == nil {
-		err = fmt.Errorf("zones: no table of %q", name)
-	}
-	return t, err
+	return table()
 }
 
-// fill samples the zone once a day and finds each change by bisection.
-func (t *table) fill(name string) error {
+// newTable samples the zone once a day and finds each change by bisection.
+func newTable(name string) (*table, error) {
 	zone, err := time.LoadLocation(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sample := func(at int64) rules { return rulesAt(time.Unix(at, 0).In(zone)) }
 	at := time.Date(FirstYear, 1, 1, 0, 0, 0, 0, time.UTC).Unix() - day
 	end := time.Date(LastYear+1, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 	last := sample(at)
-	t.since, t.rules = []int64{at}, []rules{last}
+	t := &table{[]int64{at}, []rules{last}}
 	for ; at < end; at += day {
 		for from, next := at, sample(at+day); next != last; {
 			// The first second at which the last rules do not hold any more.
@@ -128,7 +122,7 @@ func (t *table) fill(name string) error {
 			t.since, t.rules = append(t.since, from), append(t.rules, last)
 		}
 	}
-	return nil
+	return t, nil
 }
 
 // at returns the rules at an instant after the table's beginning.
