@@ -131,14 +131,28 @@ func (a App) attachFlags(cmd *cobra.Command) *attachment {
 	return t
 }
 
-// attachLogging connects a command that stays until a signal, which therefore
-// logs: at the level of its flag. The caller closes the client.
-func (a App) attachLogging(cmd *cobra.Command, t *attachment, flags logFlags) (*client.Client, *zap.Logger, error) {
-	log, _, err := flags.logger(a.Stderr)
+// stayFlags are what the user asked for of a command that is attached until a signal,
+// and therefore logs.
+type stayFlags struct {
+	relay *attachment
+	log   logFlags
+	drain time.Duration
+}
+
+// declare adds the flags to cmd.
+func (flags *stayFlags) declare(a App, cmd *cobra.Command) {
+	flags.relay = a.attachFlags(cmd)
+	flags.log.declare(cmd.Flags())
+	declareDrain(cmd.Flags(), &flags.drain)
+}
+
+// attach connects to the relay. The caller closes the client.
+func (flags *stayFlags) attach(a App, cmd *cobra.Command) (*client.Client, *zap.Logger, error) {
+	log, _, err := flags.log.logger(a.Stderr)
 	if err != nil {
 		return nil, nil, misuse(cmd, err)
 	}
-	c, err := t.attach(cmd.Context(), stayTime, log)
+	c, err := flags.relay.attach(cmd.Context(), stayTime, log)
 	return c, log, err
 }
 

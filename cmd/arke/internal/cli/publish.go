@@ -192,8 +192,7 @@ type subscribeFlags struct {
 	count  int
 	raw    bool
 	asJSON bool
-	log    logFlags
-	drain  time.Duration
+	stayFlags
 }
 
 func subscribeCommand(a App) *cobra.Command {
@@ -231,27 +230,25 @@ says how many.
   arke subscribe alarm --count 1 && say alarm`,
 		Args: positional(1, 1, "PATTERN"),
 	}
-	attachment := a.attachFlags(cmd)
+	flags.declare(a, cmd)
 	f := cmd.Flags()
 	f.BoolVar(&flags.signed, "signed", false, "take only what its publisher has signed; the rest is missing")
 	f.StringVar(&flags.queue, "queue", "", "share the messages with the other subscribers of this `GROUP`")
 	f.IntVar(&flags.count, "count", 0, "end after this many messages (default never)")
 	f.BoolVar(&flags.raw, "raw", !isTerminal(a.Stdout), rawHelp)
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object per message and per gap")
-	flags.log.declare(f)
-	declareDrain(f, &flags.drain)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := positive(cmd, "count"); err != nil {
 			return misuse(cmd, err)
 		}
-		return runSubscribe(a, cmd, attachment, args[0], flags)
+		return runSubscribe(a, cmd, args[0], flags)
 	}
 	return cmd
 }
 
-func runSubscribe(a App, cmd *cobra.Command, at *attachment, pattern string, flags subscribeFlags) error {
+func runSubscribe(a App, cmd *cobra.Command, pattern string, flags subscribeFlags) error {
 	ctx := cmd.Context()
-	c, _, err := a.attachLogging(cmd, at, flags.log)
+	c, _, err := flags.attach(a, cmd)
 	if err != nil {
 		return err
 	}

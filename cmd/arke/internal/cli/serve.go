@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -32,8 +31,7 @@ type serveFlags struct {
 	tunnelCommand string
 	env           []string // --env
 	limits        patterns.Limits
-	log           logFlags
-	drain         time.Duration
+	stayFlags
 }
 
 func serveCommand(a App) *cobra.Command {
@@ -76,7 +74,7 @@ accepts no new requests and finishes those it has. A second signal ends at once.
   arke serve sort --tunnel-exec sort`,
 		Args: calling(1),
 	}
-	attachment := a.attachFlags(cmd)
+	flags.declare(a, cmd)
 	f := cmd.Flags()
 	f.BoolVar(&flags.echo, "echo", false, "reply with the request's own headers and body")
 	f.StringVar(&flags.command, "exec", "", "run this shell `CMD` for each message")
@@ -88,14 +86,12 @@ accepts no new requests and finishes those it has. A second signal ends at once.
 	f.IntVar(&flags.limits.MessageBytes, "message-bytes", 0, "bytes of one message, with headers, at most; 16777216 is the most (default 1048576)")
 	f.IntVar(&flags.limits.Tunnels, "tunnels", 0, "open tunnels at most (default 16384)")
 	f.IntVar(&flags.limits.Capacity, "capacity", 0, "weight of this member in balancing (default 1)")
-	flags.log.declare(f)
-	declareDrain(f, &flags.drain)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		env, err := execute.Environment(a.Environ, flags.env)
 		if err = cmp.Or(flags.validate(), err, positive(cmd, "concurrency", "message-bytes", "tunnels", "capacity")); err != nil {
 			return misuse(cmd, err)
 		}
-		return runServe(a, cmd, attachment, args[0], flags, env)
+		return runServe(a, cmd, args[0], flags, env)
 	}
 	return cmd
 }
@@ -113,10 +109,10 @@ func (f serveFlags) validate() error {
 	return nil
 }
 
-func runServe(a App, cmd *cobra.Command, at *attachment, cluster string, flags serveFlags, env []string) error {
+func runServe(a App, cmd *cobra.Command, cluster string, flags serveFlags, env []string) error {
 	outliveReaders()
 	ctx := cmd.Context()
-	c, log, err := a.attachLogging(cmd, at, flags.log)
+	c, log, err := flags.attach(a, cmd)
 	if err != nil {
 		return err
 	}
@@ -247,8 +243,7 @@ func echoLarge(ctx context.Context, t patterns.Tunnel) error {
 type exposeFlags struct {
 	to     string
 	limits patterns.Limits
-	log    logFlags
-	drain  time.Duration
+	stayFlags
 }
 
 func exposeCommand(a App) *cobra.Command {
@@ -272,19 +267,17 @@ A second signal ends at once.
   psql --host 127.0.0.1 --port 5433            # there`,
 		Args: calling(1),
 	}
-	attachment := a.attachFlags(cmd)
+	flags.declare(a, cmd)
 	f := cmd.Flags()
 	f.StringVar(&flags.to, "to", "", "where the service listens, `tcp://HOST:PORT` (required)")
 	f.IntVar(&flags.limits.Tunnels, "tunnels", 0, "connections at once (default 16384)")
 	f.IntVar(&flags.limits.Capacity, "capacity", 0, "weight of this member in balancing (default 1)")
-	flags.log.declare(f)
-	declareDrain(f, &flags.drain)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		target, err := flags.target()
 		if err = cmp.Or(err, positive(cmd, "tunnels", "capacity")); err != nil {
 			return misuse(cmd, err)
 		}
-		return runExpose(a, cmd, attachment, args[0], target, flags)
+		return runExpose(a, cmd, args[0], target, flags)
 	}
 	return cmd
 }
@@ -304,10 +297,10 @@ func (f exposeFlags) target() (string, error) {
 	return net.JoinHostPort(u.Hostname(), u.Port()), nil
 }
 
-func runExpose(a App, cmd *cobra.Command, at *attachment, cluster, target string, flags exposeFlags) error {
+func runExpose(a App, cmd *cobra.Command, cluster, target string, flags exposeFlags) error {
 	outliveReaders()
 	ctx := cmd.Context()
-	c, log, err := a.attachLogging(cmd, at, flags.log)
+	c, log, err := flags.attach(a, cmd)
 	if err != nil {
 		return err
 	}
@@ -334,8 +327,7 @@ func runExpose(a App, cmd *cobra.Command, at *attachment, cluster, target string
 // forwardFlags are what the user asked for.
 type forwardFlags struct {
 	listen string
-	log    logFlags
-	drain  time.Duration
+	stayFlags
 }
 
 func forwardCommand(a App) *cobra.Command {
@@ -361,13 +353,11 @@ unless you want that.
   psql --host 127.0.0.1 --port 5433`,
 		Args: calling(1),
 	}
-	attachment := a.attachFlags(cmd)
+	flags.declare(a, cmd)
 	f := cmd.Flags()
 	f.StringVar(&flags.listen, "listen", "127.0.0.1:0", "`HOST:PORT` to listen on")
-	flags.log.declare(f)
-	declareDrain(f, &flags.drain)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return runForward(a, cmd, attachment, args[0], flags)
+		return runForward(a, cmd, args[0], flags)
 	}
 	return cmd
 }
@@ -391,13 +381,13 @@ func (f forwardFlags) endpoint() (network, address string, err error) {
 	return network, net.JoinHostPort(host, port), nil
 }
 
-func runForward(a App, cmd *cobra.Command, at *attachment, cluster string, flags forwardFlags) error {
+func runForward(a App, cmd *cobra.Command, cluster string, flags forwardFlags) error {
 	outliveReaders()
 	network, address, err := flags.endpoint()
 	if err != nil {
 		return misuse(cmd, err)
 	}
-	c, log, err := a.attachLogging(cmd, at, flags.log)
+	c, log, err := flags.attach(a, cmd)
 	if err != nil {
 		return err
 	}
