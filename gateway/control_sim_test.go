@@ -4,7 +4,6 @@
 package gateway_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/arke-mesh/arke/gateway"
 	"github.com/arke-mesh/arke/internal/simnet"
-	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/sim"
 )
 
@@ -34,17 +32,10 @@ func TestALentClusterCostsFewBytesAcrossTheBorder(t *testing.T) {
 				var lent []gateway.Crossing
 				for i := range clusters {
 					name := fmt.Sprintf("geo.%d", i)
-					_, err := member.Serve(context.Background(), name, says("eu"), patterns.Limits{})
-					require.NoError(t, err)
-					lent = append(lent, gateway.Crossing{From: "eu", To: "us", Cluster: name, Reseal: true})
+					simServe(t, member, name, says("eu"))
+					lent = append(lent, fromEU(name, ""))
 				}
-				g, err := gateway.New(gateway.Config{
-					Networks:  []gateway.Network{{Name: "eu", Node: eu.Config("g-in-eu")}, {Name: "us", Node: us.Config("g-in-us")}},
-					Crossings: lent,
-				})
-				require.NoError(t, err)
-				t.Cleanup(func() { require.NoError(t, g.Close()) })
-				require.NoError(t, g.Start(context.Background()))
+				g := started(t, gateway.Config{Networks: inBoth(eu, us, "g"), Crossings: lent})
 				time.Sleep(time.Minute)
 				for _, c := range g.Status().Crossings {
 					require.True(t, c.Lent, c.Cluster)

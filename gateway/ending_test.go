@@ -4,7 +4,6 @@
 package gateway_test
 
 import (
-	"context"
 	"strconv"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/arke-mesh/arke/gateway"
 	"github.com/arke-mesh/arke/internal/simnet"
-	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/sim"
 )
 
@@ -25,16 +23,13 @@ func TestAGatewayThatDiesReplays(t *testing.T) {
 		eu.Start("eu-0")
 		far := eu.Start("eu-1")
 		us.Start("us-0")
-		cfg := gateway.Config{Networks: []gateway.Network{{Name: "eu", Node: eu.Config("g-in-eu")}, {Name: "us", Node: us.Config("g-in-us")}}}
+		cfg := gateway.Config{Networks: inBoth(eu, us, "g")}
 		names := []string{"geo", "geo2", "geo3"}
 		for _, name := range names {
-			_, err := far.Serve(context.Background(), name, says("eu"), patterns.Limits{})
-			require.NoError(t, err)
-			cfg.Crossings = append(cfg.Crossings, gateway.Crossing{From: "eu", To: "us", Cluster: name, Reseal: true})
+			simServe(t, far, name, says("eu"))
+			cfg.Crossings = append(cfg.Crossings, fromEU(name, ""))
 		}
-		g, err := gateway.New(cfg)
-		require.NoError(t, err)
-		require.NoError(t, g.Start(context.Background()))
+		g := started(t, cfg)
 		caller := us.Start("us-1")
 		time.Sleep(15 * time.Second)
 		for i := range 60 {
@@ -43,8 +38,7 @@ func TestAGatewayThatDiesReplays(t *testing.T) {
 			})
 		}
 		time.Sleep(50 * time.Millisecond)
-		n.Crash("g-in-eu")
-		n.Crash("g-in-us")
+		crashes(n, "g")
 		require.NoError(t, g.Close())
 		time.Sleep(10 * time.Second)
 	})

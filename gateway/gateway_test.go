@@ -52,10 +52,15 @@ func (c *cloud) config() node.Config {
 	return cfg
 }
 
-// node starts one more node.
-func (c *cloud) node() *node.Node {
+// node starts one more node, which holds these keys.
+func (c *cloud) node(keys ...security.ClusterFile) *node.Node {
 	c.t.Helper()
-	n, err := node.New(c.config())
+	cfg := c.config()
+	cfg.ClusterKeys = map[string][]security.KeyVersion{}
+	for _, k := range keys {
+		cfg.ClusterKeys[k.Name] = k.Keys
+	}
+	n, err := node.New(cfg)
 	require.NoError(c.t, err)
 	c.t.Cleanup(func() { require.NoError(c.t, n.Close()) })
 	require.NoError(c.t, n.Start(c.t.Context()))
@@ -70,14 +75,24 @@ func lent(from, to *cloud, cluster string) gateway.Crossing {
 // join starts a gateway between clouds.
 func join(t *testing.T, crossings []gateway.Crossing, clouds ...*cloud) *gateway.Gateway {
 	t.Helper()
-	cfg := gateway.Config{Crossings: crossings}
+	return started(t, gateway.Config{Networks: networksOf(clouds...), Crossings: crossings})
+}
+
+// networksOf are the networks of a gateway between clouds.
+func networksOf(clouds ...*cloud) (all []gateway.Network) {
 	for _, c := range clouds {
-		cfg.Networks = append(cfg.Networks, gateway.Network{Name: c.file.Name, Node: c.config()})
+		all = append(all, gateway.Network{Name: c.file.Name, Node: c.config()})
 	}
+	return all
+}
+
+// started starts a gateway for as long as the test lasts.
+func started(t *testing.T, cfg gateway.Config) *gateway.Gateway {
+	t.Helper()
 	g, err := gateway.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, g.Close()) })
-	require.NoError(t, g.Start(t.Context()))
+	require.NoError(t, g.Start(context.Background()))
 	return g
 }
 
@@ -129,6 +144,51 @@ func nobody(t *testing.T, n *node.Node, cluster string) {
 	}
 }
 
+// left waits until a cluster that had members has none.
+func left(t *testing.T, n *node.Node, cluster string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, err := ask(t, n, cluster, "")
+		return errors.Is(err, patterns.ErrNoMembers)
+	}, patience, 20*time.Millisecond)
+}
+
+// knows waits until a node knows so many members of a cluster, and returns them.
+func knows(t *testing.T, n *node.Node, cluster string, count int) (all []patterns.Member) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var err error
+		all, err = n.Members(t.Context(), cluster)
+		return err == nil && len(all) == count
+	}, patience, 5*time.Millisecond)
+	return all
+}
+
+// held is a handler that holds one request, the one of ask, until it is released.
+type held struct{ came, release chan struct{} }
+
+func newHeld() *held { return &held{make(chan struct{}), make(chan struct{})} }
+
+// ServeRequest implements patterns.Handler.
+func (h *held) ServeRequest(_ context.Context, r *patterns.Request) (patterns.Message, error) {
+	if string(r.Body) == "wait" {
+		close(h.came)
+		<-h.release
+	}
+	return patterns.Message{}, nil
+}
+
+// ask sends the request, and returns when the handler has it.
+func (h *held) ask(n *node.Node, cluster string) (answered chan error) {
+	answered = make(chan error, 1)
+	go func() {
+		_, err := n.Request(context.Background(), cluster, patterns.Message{Body: []byte("wait")})
+		answered <- err
+	}()
+	<-h.came
+	return answered
+}
+
 func TestALentClusterServesCallersOfTheOtherNetwork(t *testing.T) {
 	// This test serves geo in eu only and calls it from us: requests with headers,
 	// errors of handlers, pushes and the list of members cross; what is not lent does
@@ -170,10 +230,7 @@ func TestALentClusterServesCallersOfTheOtherNetwork(t *testing.T) {
 	nobody(t, caller, "private")
 
 	require.NoError(t, reg.Close(t.Context()))
-	require.Eventually(t, func() bool {
-		_, err := ask(t, caller, "geo", "")
-		return errors.Is(err, patterns.ErrNoMembers)
-	}, patience, 20*time.Millisecond)
+	left(t, caller, "geo")
 }
 
 func TestMembersOfTheOwnNetworkArePreferred(t *testing.T) {
@@ -247,14 +304,8 @@ func TestCrossingsChangeWithoutDisturbingTheOthers(t *testing.T) {
 	// the member it goes through stays the same one, what is new is lent, what is no
 	// more is returned, and a limit holds at once and is counted.
 	eu, us := newCloud(t, "eu"), newCloud(t, "us")
-	server, asked, goOn := eu.node(), make(chan struct{}), make(chan struct{})
-	serve(t, server, "geo", patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
-		if string(r.Body) == "wait" {
-			close(asked)
-			<-goOn
-		}
-		return patterns.Message{}, nil
-	}))
+	server, request := eu.node(), newHeld()
+	serve(t, server, "geo", request)
 	serve(t, server, "old", says("old"))
 	serve(t, server, "new", says("new"))
 	g := join(t, []gateway.Crossing{lent(eu, us, "geo"), lent(eu, us, "old")}, eu, us)
@@ -263,12 +314,7 @@ func TestCrossingsChangeWithoutDisturbingTheOthers(t *testing.T) {
 	gets(t, caller, "old", "old ")
 	before, err := caller.Members(t.Context(), "geo")
 	require.NoError(t, err)
-	answered := make(chan error, 1)
-	go func() {
-		_, err := caller.Request(context.Background(), "geo", patterns.Message{Body: []byte("wait")})
-		answered <- err
-	}()
-	<-asked
+	answered := request.ask(caller, "geo")
 	limited := lent(eu, us, "geo")
 	limited.Limits.InFlight = 1
 	renamed := lent(eu, us, "new")
@@ -277,11 +323,8 @@ func TestCrossingsChangeWithoutDisturbingTheOthers(t *testing.T) {
 	_, err = ask(t, caller, "geo", "")
 	require.ErrorIs(t, err, patterns.ErrOverloaded)
 	gets(t, caller, "brand-new", "new ")
-	require.Eventually(t, func() bool {
-		_, err := ask(t, caller, "old", "")
-		return errors.Is(err, patterns.ErrNoMembers)
-	}, patience, 20*time.Millisecond)
-	close(goOn)
+	left(t, caller, "old")
+	close(request.release)
 	require.NoError(t, <-answered)
 	after, err := caller.Members(t.Context(), "geo")
 	require.NoError(t, err)
@@ -300,32 +343,18 @@ func TestAGatewayLeavesInOrder(t *testing.T) {
 	// This test shuts a gateway down while a request is under way through it: the
 	// request is answered, and nothing is lent any more.
 	eu, us := newCloud(t, "eu"), newCloud(t, "us")
-	asked, goOn := make(chan struct{}), make(chan struct{})
-	serve(t, eu.node(), "geo", patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
-		if string(r.Body) == "wait" {
-			close(asked)
-			<-goOn
-		}
-		return patterns.Message{}, nil
-	}))
+	request, down := newHeld(), make(chan error, 1)
+	serve(t, eu.node(), "geo", request)
 	g := join(t, []gateway.Crossing{lent(eu, us, "geo")}, eu, us)
 	caller := us.node()
 	gets(t, caller, "geo", "")
-	answered, down := make(chan error, 1), make(chan error, 1)
-	go func() {
-		_, err := caller.Request(context.Background(), "geo", patterns.Message{Body: []byte("wait")})
-		answered <- err
-	}()
-	<-asked
+	answered := request.ask(caller, "geo")
 	go func() { down <- g.Shutdown(context.Background()) }()
 	time.Sleep(200 * time.Millisecond) //nolint:forbidigo // so that it drains
-	close(goOn)
+	close(request.release)
 	require.NoError(t, <-answered)
 	require.NoError(t, <-down)
-	require.Eventually(t, func() bool {
-		_, err := ask(t, caller, "geo", "")
-		return errors.Is(err, patterns.ErrNoMembers)
-	}, patience, 20*time.Millisecond)
+	left(t, caller, "geo")
 }
 
 func TestAConfigurationThatMakesNoSenseIsRefused(t *testing.T) {
@@ -403,10 +432,7 @@ func TestASurveyAsksAllNetworksOnce(t *testing.T) {
 		gateways = append(gateways, g.Node("us").Self().String())
 	}
 	caller := us.node()
-	require.Eventually(t, func() bool {
-		m, err := caller.Members(t.Context(), "geo")
-		return err == nil && len(m) == 4
-	}, patience, 20*time.Millisecond)
+	knows(t, caller, "geo", 4)
 	limit := 0
 	survey := func(cluster, body string, within time.Duration) (who []string, r patterns.SurveyResult) {
 		ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -482,13 +508,7 @@ func TestGatewaysReplaceEachOther(t *testing.T) {
 	first := join(t, []gateway.Crossing{lent(eu, us, "geo")}, eu, us)
 	second := join(t, []gateway.Crossing{lent(eu, us, "geo")}, eu, us)
 	caller := us.node()
-	lends := func(n int) {
-		require.Eventually(t, func() bool {
-			m, err := caller.Members(t.Context(), "geo")
-			return err == nil && len(m) == n
-		}, patience, 5*time.Millisecond)
-	}
-	lends(2)
+	knows(t, caller, "geo", 2)
 	through := func(g *gateway.Gateway) uint64 { return g.Status().Crossings[0].Messages }
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -512,7 +532,7 @@ func TestGatewaysReplaceEachOther(t *testing.T) {
 	busy(second)
 	require.NoError(t, first.Close())
 	busy(second)
-	lends(1)
+	knows(t, caller, "geo", 1)
 	busy(join(t, []gateway.Crossing{lent(eu, us, "geo")}, eu, us))
 	cancel()
 	wg.Wait()

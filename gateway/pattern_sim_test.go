@@ -26,8 +26,7 @@ func twoClouds(t *testing.T, n *sim.Network, served ...string) (eu, us *simnet.N
 	eu.Start("eu-0")
 	server := eu.Start("eu-1")
 	for _, c := range served {
-		_, err := server.Serve(context.Background(), c, says(c), patterns.Limits{})
-		require.NoError(t, err)
+		simServe(t, server, c, says(c))
 	}
 	us.Start("us-0")
 	caller = us.Start("us-1")
@@ -37,13 +36,7 @@ func twoClouds(t *testing.T, n *sim.Network, served ...string) (eu, us *simnet.N
 
 // lending starts a gateway of eu and us with these crossings.
 func lending(t *testing.T, eu, us *simnet.Nodes, name string, crossings ...gateway.Crossing) *gateway.Gateway {
-	g, err := gateway.New(gateway.Config{
-		Networks:  []gateway.Network{{Name: "eu", Node: eu.Config(name + "-in-eu")}, {Name: "us", Node: us.Config(name + "-in-us")}},
-		Crossings: crossings,
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, g.Close()) })
-	require.NoError(t, g.Start(context.Background()))
+	g := started(t, gateway.Config{Networks: inBoth(eu, us, name), Crossings: crossings})
 	time.Sleep(10 * time.Second)
 	return g
 }
@@ -66,13 +59,8 @@ func TestAPatternLendsWhatSomebodyAsksFor(t *testing.T) {
 		}
 		require.Empty(t, pair[0].Status().Crossings)
 		for _, want := range []string{"geo.maps", "geo.roads"} {
-			who, took, err := simAsk(caller, "eu-"+want)
-			require.NoError(t, err)
-			require.Equal(t, want, who)
-			require.Less(t, took, 2*time.Second)
-			_, took, err = simAsk(caller, "eu-"+want)
-			require.NoError(t, err)
-			require.Less(t, took, 90*time.Millisecond, "it is lent by now")
+			require.Less(t, answers(t, caller, "eu-"+want, want), 2*time.Second)
+			require.Less(t, answers(t, caller, "eu-"+want, want), 90*time.Millisecond, "it is lent by now")
 			time.Sleep(time.Second)
 		}
 		for _, g := range pair {
@@ -82,9 +70,7 @@ func TestAPatternLendsWhatSomebodyAsksFor(t *testing.T) {
 			require.True(t, s.Crossings[0].Lent && s.Crossings[1].Lent)
 		}
 		for _, nobody := range []string{"geo.maps", "private", "eu-geo.none", "eu-private"} {
-			_, took, err := simAsk(caller, nobody)
-			require.ErrorIs(t, err, patterns.ErrNoMembers, nobody)
-			require.Less(t, took, time.Second)
+			require.Less(t, fails(t, caller, nobody, patterns.ErrNoMembers), time.Second)
 		}
 		members, err := caller.Members(context.Background(), "eu-geo.maps@eu")
 		require.NoError(t, err)
@@ -92,9 +78,7 @@ func TestAPatternLendsWhatSomebodyAsksFor(t *testing.T) {
 
 		time.Sleep(6 * time.Minute)
 		require.Empty(t, pair[0].Status().Crossings)
-		who, _, err := simAsk(caller, "eu-geo.maps")
-		require.NoError(t, err)
-		require.Equal(t, "geo.maps", who)
+		answers(t, caller, "eu-geo.maps", "geo.maps")
 	})
 }
 
@@ -107,15 +91,12 @@ func TestPatternsChangeWithoutDisturbingTheOthers(t *testing.T) {
 		eu, us, caller := twoClouds(t, n, "geo.maps", "time.now", "time.then")
 		g := lending(t, eu, us, "g1", fromEU("geo.*", ""))
 		slow := eu.Start("eu-2")
-		_, err := slow.Serve(context.Background(), "geo.slow", patterns.HandlerFunc(func(ctx context.Context, r *patterns.Request) (patterns.Message, error) {
+		simServe(t, slow, "geo.slow", patterns.HandlerFunc(func(ctx context.Context, r *patterns.Request) (patterns.Message, error) {
 			time.Sleep(4 * time.Second)
 			return patterns.Message{Body: []byte("slow")}, nil
-		}), patterns.Limits{})
-		require.NoError(t, err)
-		_, _, err = simAsk(caller, "geo.maps")
-		require.NoError(t, err)
-		_, _, err = simAsk(caller, "time.now")
-		require.ErrorIs(t, err, patterns.ErrNoMembers)
+		}))
+		answers(t, caller, "geo.maps", "geo.maps")
+		fails(t, caller, "time.now", patterns.ErrNoMembers)
 
 		answered := make(chan error, 1)
 		go func() { _, _, err := simAsk(caller, "geo.slow"); answered <- err }()
@@ -124,19 +105,13 @@ func TestPatternsChangeWithoutDisturbingTheOthers(t *testing.T) {
 		limited.Limits.InFlight = 1
 		require.NoError(t, g.Cross([]gateway.Crossing{limited, fromEU("time.*", ""), fromEU("time.then", "time.now")}))
 		time.Sleep(time.Second)
-		who, _, err := simAsk(caller, "time.then")
-		require.NoError(t, err)
-		require.Equal(t, "time.then", who)
-		who, _, err = simAsk(caller, "time.now")
-		require.NoError(t, err)
-		require.Equal(t, "time.then", who, "as the literal crossing says")
-		_, _, err = simAsk(caller, "geo.slow")
-		require.ErrorIs(t, err, patterns.ErrOverloaded, "the limit holds at once")
+		answers(t, caller, "time.then", "time.then")
+		answers(t, caller, "time.now", "time.then")               // as the literal crossing says
+		fails(t, caller, "geo.slow", patterns.ErrOverloaded) // the limit holds at once
 		require.NoError(t, g.Cross([]gateway.Crossing{fromEU("time.*", "")}))
 		require.NoError(t, <-answered)
 		time.Sleep(20 * time.Second)
-		_, _, err = simAsk(caller, "geo.maps")
-		require.ErrorIs(t, err, patterns.ErrNoMembers)
+		fails(t, caller, "geo.maps", patterns.ErrNoMembers)
 		require.Error(t, g.Cross([]gateway.Crossing{fromEU("geo.*", "geo")}))
 		require.Error(t, g.Cross([]gateway.Crossing{fromEU("topic:*", "")}))
 	})
@@ -150,20 +125,14 @@ func TestNobodyServesIsSaidAsQuicklyWithoutPatterns(t *testing.T) {
 	// nobody says that it has no member.
 	sim.Run(t, sim.Config{Seed: 9, Link: wan}, func(t *testing.T, n *sim.Network) {
 		eu, us, caller := twoClouds(t, n, "geo.maps")
-		miss := func(name string) time.Duration {
-			_, took, err := simAsk(caller, name)
-			require.ErrorIs(t, err, patterns.ErrNoMembers)
-			return took
-		}
+		miss := func(name string) time.Duration { return fails(t, caller, name, patterns.ErrNoMembers) }
 		require.Less(t, miss("nobody"), 20*time.Millisecond)
 		require.Less(t, miss("nobody"), time.Millisecond)
 		lending(t, eu, us, "g1", fromEU("geo.*", ""))
 		require.Less(t, miss("nobody"), time.Millisecond)
 		require.Less(t, miss("nobody-else"), 10*time.Millisecond)
 		n.Partition([]string{"us-1"}, []string{"g1-in-us"})
-		_, took, err := simAsk(caller, "geo.maps")
-		require.ErrorIs(t, err, patterns.ErrUnreachable)
-		require.Less(t, took, 4*time.Second)
+		require.Less(t, fails(t, caller, "geo.maps", patterns.ErrUnreachable), 4*time.Second)
 		n.Heal()
 	})
 }
@@ -187,9 +156,7 @@ func TestWhoOffersAllNamesAndAnswersNothingDelaysNobodyForLong(t *testing.T) {
 		lending(t, eu, us, "g1", fromEU("geo.*", ""))
 		miss := func(name string, atMost time.Duration) {
 			t.Helper()
-			_, took, err := simAsk(caller, name)
-			require.ErrorIs(t, err, patterns.ErrUnreachable)
-			require.Less(t, took, atMost)
+			require.Less(t, fails(t, caller, name, patterns.ErrUnreachable), atMost)
 		}
 		for range 3 {
 			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
@@ -204,9 +171,7 @@ func TestWhoOffersAllNamesAndAnswersNothingDelaysNobodyForLong(t *testing.T) {
 		for i := range 10 {
 			miss(fmt.Sprint("nobody-", i), 300*time.Millisecond)
 		}
-		who, _, err := simAsk(caller, "geo.maps")
-		require.NoError(t, err)
-		require.Equal(t, "geo.maps", who)
+		answers(t, caller, "geo.maps", "geo.maps")
 		time.Sleep(10 * time.Second)
 		miss("nobody", 2100*time.Millisecond)
 		require.Equal(t, uint64(13), caller.Status().Drops["federation.no_answer"], "and those of callers who had no time are not counted")
@@ -236,8 +201,6 @@ func TestOnePeerHasItsShareOfWhatIsLent(t *testing.T) {
 		require.Equal(t, uint64(unknown), caller.Status().Drops["federation.no_answer"])
 		require.Positive(t, none)
 		require.Equal(t, 300, none+unknown)
-		who, _, err := simAsk(us.Start("us-2"), "geo.maps")
-		require.NoError(t, err)
-		require.Equal(t, "geo.maps", who)
+		answers(t, us.Start("us-2"), "geo.maps", "geo.maps")
 	})
 }

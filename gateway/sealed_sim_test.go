@@ -5,7 +5,9 @@ package gateway_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -65,8 +67,7 @@ func newVaultRig(t *testing.T, n *sim.Network, others int, keys []security.KeyVe
 		us.Start(fmt.Sprint("us-other-", i))
 	}
 	for _, name := range []string{"eu-1", "eu-2"} {
-		_, err := start(eu, name).Serve(context.Background(), "vault", patterns.Service{Request: says("eu").Request, Tunnel: tunnelEcho}, patterns.Limits{})
-		require.NoError(t, err)
+		simServe(t, start(eu, name), "vault", patterns.Service{Request: says("eu").Request, Tunnel: tunnelEcho})
 	}
 	r.caller = start(us, "us-1")
 	r.gateway = lending(t, eu, us, "g1", vaultCrossing(keys))
@@ -81,8 +82,11 @@ func newVaultRig(t *testing.T, n *sim.Network, others int, keys []security.KeyVe
 func tunnelEcho(ctx context.Context, s patterns.Tunnel) error {
 	for {
 		m, err := s.Receive(ctx)
-		if err != nil {
+		if errors.Is(err, io.EOF) {
 			return nil
+		}
+		if err != nil {
+			return err
 		}
 		if err := s.Send(ctx, m); err != nil {
 			return err

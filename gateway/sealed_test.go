@@ -6,7 +6,6 @@ package gateway_test
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -27,18 +26,6 @@ func vaultKeys(t *testing.T, name string) security.ClusterFile {
 	return f
 }
 
-// holding starts one more node that holds the keys.
-func (c *cloud) holding(keys security.ClusterFile) *node.Node {
-	c.t.Helper()
-	cfg := c.config()
-	cfg.ClusterKeys = map[string][]security.KeyVersion{keys.Name: keys.Keys}
-	n, err := node.New(cfg)
-	require.NoError(c.t, err)
-	c.t.Cleanup(func() { require.NoError(c.t, n.Close()) })
-	require.NoError(c.t, n.Start(c.t.Context()))
-	return n
-}
-
 // lentSealed is one crossing that the gateway can't open.
 func lentSealed(from, to *cloud, keys security.ClusterFile) gateway.Crossing {
 	finding := keys.Finding()
@@ -55,10 +42,10 @@ func TestASealedClusterServesItsCallersOfTheOtherNetwork(t *testing.T) {
 	pushed := make(chan string, 1)
 	v := says("eu")
 	v.Push = func(_ context.Context, r *patterns.Request) { pushed <- string(r.Body) }
-	members := []*node.Node{eu.holding(keys), eu.holding(keys)}
+	members := []*node.Node{eu.node(keys), eu.node(keys)}
 	regs := []patterns.Registration{serve(t, members[0], "vault", v), serve(t, members[1], "vault", v)}
 	g := join(t, []gateway.Crossing{lentSealed(eu, us, keys)}, eu, us)
-	caller := us.holding(keys)
+	caller := us.node(keys)
 	gets(t, caller, "vault", "eu ")
 	gets(t, caller, "vault@eu", "eu ")
 	_, err := ask(t, caller, "vault", "fail")
@@ -68,13 +55,7 @@ func TestASealedClusterServesItsCallersOfTheOtherNetwork(t *testing.T) {
 	require.NoError(t, caller.Push(t.Context(), "vault", patterns.Message{Body: []byte("pushed")}))
 	require.Equal(t, "pushed", <-pushed)
 
-	require.Eventually(t, func() bool {
-		list, err := caller.Members(t.Context(), "vault")
-		return err == nil && len(list) == 2
-	}, patience, 20*time.Millisecond)
-	list, err := caller.Members(t.Context(), "vault")
-	require.NoError(t, err)
-	for _, m := range list {
+	for _, m := range knows(t, caller, "vault", 2) {
 		require.Equal(t, "eu", m.Network)
 		require.Equal(t, 3, m.Capacity)
 		require.Contains(t, []string{members[0].Self().String(), members[1].Self().String()}, m.Peer)
@@ -90,10 +71,7 @@ func TestASealedClusterServesItsCallersOfTheOtherNetwork(t *testing.T) {
 	for _, r := range regs {
 		require.NoError(t, r.Close(t.Context()))
 	}
-	require.Eventually(t, func() bool {
-		_, err := ask(t, caller, "vault", "")
-		return errors.Is(err, patterns.ErrNoMembers)
-	}, patience, 20*time.Millisecond)
+	left(t, caller, "vault")
 }
 
 func TestOneMemberBehindTwoGatewaysIsOneMember(t *testing.T) {
@@ -102,19 +80,15 @@ func TestOneMemberBehindTwoGatewaysIsOneMember(t *testing.T) {
 	// are still there. Surveys hear each once, all the time.
 	eu, us := newCloud(t, "eu"), newCloud(t, "us")
 	keys := vaultKeys(t, "vault")
-	serve(t, eu.holding(keys), "vault", says("one"))
-	serve(t, eu.holding(keys), "vault", says("two"))
+	serve(t, eu.node(keys), "vault", says("one"))
+	serve(t, eu.node(keys), "vault", says("two"))
 	crossings := []gateway.Crossing{lentSealed(eu, us, keys)}
 	first, second := join(t, crossings, eu, us), join(t, crossings, eu, us)
-	caller := us.holding(keys)
-	known := func(n int) {
-		t.Helper()
-		require.Eventually(t, func() bool {
-			list, err := caller.Members(t.Context(), "vault")
-			return err == nil && len(list) == n && first.Status().Crossings[0].Passed == 2 && second.Status().Crossings[0].Passed == 2
-		}, patience, 20*time.Millisecond)
+	caller := us.node(keys)
+	knows(t, caller, "vault", 2)
+	for _, g := range []*gateway.Gateway{first, second} {
+		require.Eventually(t, func() bool { return g.Status().Crossings[0].Passed == 2 }, patience, 20*time.Millisecond)
 	}
-	known(2)
 	heard := func() {
 		t.Helper()
 		var said []string
@@ -156,10 +130,10 @@ func TestMembersOfTheOwnNetworkAreAskedBeforeThoseThatArePassedOn(t *testing.T) 
 		s.Broadcast = func(context.Context, *patterns.Request) { heard <- who }
 		return s
 	}
-	serve(t, eu.holding(keys), "vault", v("eu"))
-	reg := serve(t, us.holding(keys), "vault", v("us"))
+	serve(t, eu.node(keys), "vault", v("eu"))
+	reg := serve(t, us.node(keys), "vault", v("us"))
 	join(t, []gateway.Crossing{lentSealed(eu, us, keys)}, eu, us)
-	caller := us.holding(keys)
+	caller := us.node(keys)
 	gets(t, caller, "vault@eu", "eu ")
 	gets(t, caller, "vault", "us ") // it may have heard of the other one first
 	for range 20 {
@@ -180,11 +154,11 @@ func TestWhatIsPassedOnIsNotPassedOnAgain(t *testing.T) {
 	// key: asia sees nothing of eu's.
 	eu, us, asia := newCloud(t, "eu"), newCloud(t, "us"), newCloud(t, "asia")
 	keys := vaultKeys(t, "vault")
-	serve(t, eu.holding(keys), "vault", says("eu"))
+	serve(t, eu.node(keys), "vault", says("eu"))
 	join(t, []gateway.Crossing{lentSealed(eu, us, keys)}, eu, us)
 	on := join(t, []gateway.Crossing{lentSealed(us, asia, keys)}, us, asia)
-	gets(t, us.holding(keys), "vault", "eu ")
-	nobody(t, asia.holding(keys), "vault")
+	gets(t, us.node(keys), "vault", "eu ")
+	nobody(t, asia.node(keys), "vault")
 	require.False(t, on.Status().Crossings[0].Lent)
 	require.Zero(t, on.Status().Crossings[0].Members)
 }
@@ -195,7 +169,7 @@ func TestAFindingKeyThatCanNotBeUsedIsTriedAgain(t *testing.T) {
 	// configuration.
 	eu, us := newCloud(t, "eu"), newCloud(t, "us")
 	keys := vaultKeys(t, "vault")
-	serve(t, eu.holding(keys), "vault", says("eu"))
+	serve(t, eu.node(keys), "vault", says("eu"))
 	g := join(t, nil, eu, us)
 	other := keys.Finding()
 	var release []func()
@@ -212,7 +186,7 @@ func TestAFindingKeyThatCanNotBeUsedIsTriedAgain(t *testing.T) {
 	for _, give := range release {
 		give()
 	}
-	gets(t, us.holding(keys), "vault", "eu ")
+	gets(t, us.node(keys), "vault", "eu ")
 	require.Empty(t, g.Status().Crossings[0].Error)
 }
 
@@ -221,29 +195,18 @@ func TestLimitsHoldForWhatIsPassedOn(t *testing.T) {
 	// and counted, and goes when the first one is over.
 	eu, us := newCloud(t, "eu"), newCloud(t, "us")
 	keys := vaultKeys(t, "vault")
-	runs, end := make(chan struct{}, 1), make(chan struct{})
-	serve(t, eu.holding(keys), "vault", patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
-		if string(r.Body) == "wait" {
-			runs <- struct{}{}
-			<-end
-		}
-		return patterns.Message{}, nil
-	}))
+	first := newHeld()
+	serve(t, eu.node(keys), "vault", first)
 	x := lentSealed(eu, us, keys)
 	x.Limits.InFlight = 1
 	g := join(t, []gateway.Crossing{x}, eu, us)
-	caller := us.holding(keys)
+	caller := us.node(keys)
 	gets(t, caller, "vault", "")
-	done := make(chan error, 1)
-	go func() {
-		_, err := ask(t, caller, "vault", "wait")
-		done <- err
-	}()
-	<-runs
+	answered := first.ask(caller, "vault")
 	_, err := ask(t, caller, "vault", "")
 	require.ErrorIs(t, err, patterns.ErrOverloaded)
 	require.NotZero(t, g.Status().Crossings[0].Refused["in_flight_limit"])
-	close(end)
-	require.NoError(t, <-done)
+	close(first.release)
+	require.NoError(t, <-answered)
 	gets(t, caller, "vault", "")
 }

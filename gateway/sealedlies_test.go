@@ -100,7 +100,7 @@ func TestAGatewayWithAFindingKeyCanNeitherReadCallNorServe(t *testing.T) {
 	eu, us := newCloud(t, "eu"), newCloud(t, "us")
 	keys := vaultKeys(t, "vault")
 	var ran atomic.Int64
-	serve(t, eu.holding(keys), "vault", patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
+	serve(t, eu.node(keys), "vault", patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
 		ran.Add(1)
 		return patterns.Message{Body: append([]byte("the answer to "), r.Body...)}, nil
 	}))
@@ -116,7 +116,7 @@ func TestAGatewayWithAFindingKeyCanNeitherReadCallNorServe(t *testing.T) {
 	require.ErrorIs(t, l.lends("eu", nil), cluster.ErrNoKeys)
 
 	// A lease that is not the member's, or not for this place, is nobody's.
-	caller := us.holding(keys)
+	caller := us.node(keys)
 	for name, change := range map[string]func(p *cluster.Passed){
 		"record":      func(p *cluster.Passed) { p.Record[40] ^= 1 },
 		"hash":        func(p *cluster.Passed) { p.Record[len(p.Record)-1] ^= 1 },
@@ -172,7 +172,7 @@ func TestWhatAGatewaySaysItselfIsNoMoreThanThatNobodyWasReached(t *testing.T) {
 	// reply, an error of the handler, or that they have no right.
 	eu, us := newCloud(t, "eu"), newCloud(t, "us")
 	keys := vaultKeys(t, "vault")
-	serve(t, eu.holding(keys), "vault", says("eu"))
+	serve(t, eu.node(keys), "vault", says("eu"))
 	l := newLiar(t, eu, us, keys)
 	m := l.member()
 	var old atomic.Pointer[wire.Reply]
@@ -186,7 +186,7 @@ func TestWhatAGatewaySaysItselfIsNoMoreThanThatNobodyWasReached(t *testing.T) {
 		d.Answer(r)
 	})
 	require.NoError(t, l.lends("eu", m.Passed()))
-	caller := us.holding(keys)
+	caller := us.node(keys)
 	gets(t, caller, "vault", "eu ")
 	_, err := ask(t, caller, "vault", "fail")
 	var remote *patterns.RemoteError

@@ -31,28 +31,51 @@ func wan(from, to string) link.Model {
 // between starts a gateway of two simulated networks that stands in us: its node of eu
 // is named name, too.
 func between(t *testing.T, eu, us *simnet.Nodes, name string) *gateway.Gateway {
-	g, err := gateway.New(gateway.Config{
-		Networks:  []gateway.Network{{Name: "eu", Node: eu.Config(name + "-in-eu")}, {Name: "us", Node: us.Config(name + "-in-us")}},
-		Crossings: []gateway.Crossing{{From: "eu", To: "us", Cluster: "geo", Reseal: true}, {From: "us", To: "eu", Cluster: "geo", Reseal: true}},
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, g.Close()) })
-	require.NoError(t, g.Start(context.Background()))
-	return g
+	back := gateway.Crossing{From: "us", To: "eu", Cluster: "geo", Reseal: true}
+	return started(t, gateway.Config{Networks: inBoth(eu, us, name), Crossings: []gateway.Crossing{fromEU("geo", ""), back}})
 }
 
-// simServe serves geo on a simulated node.
-func simServe(t *testing.T, n *node.Node, who string) patterns.Registration {
-	r, err := n.Serve(context.Background(), "geo", says(who), patterns.Limits{})
+// inBoth are the networks of a gateway of that name.
+func inBoth(eu, us *simnet.Nodes, name string) []gateway.Network {
+	return []gateway.Network{{Name: "eu", Node: eu.Config(name + "-in-eu")}, {Name: "us", Node: us.Config(name + "-in-us")}}
+}
+
+// crashes ends a gateway of both without a word.
+func crashes(n *sim.Network, name string) {
+	n.Crash(name + "-in-eu")
+	n.Crash(name + "-in-us")
+}
+
+// simServe serves a cluster on a simulated node.
+func simServe(t *testing.T, n *node.Node, cluster string, h patterns.Handler) patterns.Registration {
+	t.Helper()
+	r, err := n.Serve(context.Background(), cluster, h, patterns.Limits{})
 	require.NoError(t, err)
 	return r
 }
 
-// simAsk asks for geo, and says who answered and how long that took.
+// simAsk asks a cluster, and says who answered and how long that took.
 func simAsk(n *node.Node, cluster string) (who string, took time.Duration, err error) {
 	begin := time.Now()
 	reply, err := n.Request(context.Background(), cluster, patterns.Message{}, patterns.Idempotent())
 	return strings.TrimSpace(string(reply.Body)), time.Since(begin), err
+}
+
+// answers requires that a cluster answers so, and says how long that took.
+func answers(t *testing.T, n *node.Node, cluster, want string) time.Duration {
+	t.Helper()
+	who, took, err := simAsk(n, cluster)
+	require.NoError(t, err)
+	require.Equal(t, want, who)
+	return took
+}
+
+// fails requires that a request fails so, and says how long that took.
+func fails(t *testing.T, n *node.Node, cluster string, want error) time.Duration {
+	t.Helper()
+	_, took, err := simAsk(n, cluster)
+	require.ErrorIs(t, err, want, cluster)
+	return took
 }
 
 func TestARequestAcrossAnOceanCostsOneRoundTrip(t *testing.T) {
@@ -62,20 +85,16 @@ func TestARequestAcrossAnOceanCostsOneRoundTrip(t *testing.T) {
 	sim.Run(t, sim.Config{Seed: 1, Link: wan}, func(t *testing.T, n *sim.Network) {
 		eu, us := simnet.New(t, n, "eu"), simnet.New(t, n, "us")
 		eu.Start("eu-0")
-		simServe(t, eu.Start("eu-1"), "eu")
+		simServe(t, eu.Start("eu-1"), "geo", says("eu"))
 		us.Start("us-0")
 		g := between(t, eu, us, "g1")
 		time.Sleep(10 * time.Second)
 		caller := us.Start("us-1")
 		time.Sleep(5 * time.Second)
-		who, took, err := simAsk(caller, "geo")
-		require.NoError(t, err)
-		require.Equal(t, "eu", who)
+		took := answers(t, caller, "geo", "eu")
 		require.Less(t, took, 180*time.Millisecond, "the first one looks for the members, and opens the link to the gateway")
 		for range 20 {
-			_, took, err = simAsk(caller, "geo")
-			require.NoError(t, err)
-			require.InDelta(t, 81*time.Millisecond, took, float64(3*time.Millisecond))
+			require.InDelta(t, 81*time.Millisecond, answers(t, caller, "geo", "eu"), float64(3*time.Millisecond))
 		}
 		for _, c := range g.Status().Crossings {
 			if c.From == "eu" {
@@ -94,25 +113,19 @@ func TestACloudThatIsCutOffServesItselfAndComesBack(t *testing.T) {
 	sim.Run(t, sim.Config{Seed: 2, Link: wan}, func(t *testing.T, n *sim.Network) {
 		eu, us := simnet.New(t, n, "eu"), simnet.New(t, n, "us")
 		eu.Start("eu-0")
-		simServe(t, eu.Start("eu-1"), "eu")
+		simServe(t, eu.Start("eu-1"), "geo", says("eu"))
 		us.Start("us-0")
-		own := simServe(t, us.Start("us-1"), "us")
+		own := simServe(t, us.Start("us-1"), "geo", says("us"))
 		between(t, eu, us, "g1")
 		between(t, eu, us, "g2")
 		caller := us.Start("us-2")
 		time.Sleep(15 * time.Second)
-		ask := func(cluster, want string) {
-			t.Helper()
-			who, _, err := simAsk(caller, cluster)
-			require.NoError(t, err)
-			require.Equal(t, want, who)
-		}
-		ask("geo", "us")
-		ask("geo@eu", "eu")
+		answers(t, caller, "geo", "us")
+		answers(t, caller, "geo@eu", "eu")
 		n.Partition([]string{"eu-0", "eu-1"}, []string{"g1-in-eu", "g2-in-eu"})
 		time.Sleep(2 * time.Second)
 		for range 60 {
-			ask("geo", "us")
+			answers(t, caller, "geo", "us")
 			_, took, err := simAsk(caller, "geo@eu")
 			require.ErrorIs(t, err, patterns.ErrUnreachable)
 			require.ErrorContains(t, err, "no gateway reaches the network eu")
@@ -132,12 +145,12 @@ func TestACloudThatIsCutOffServesItselfAndComesBack(t *testing.T) {
 		}
 		t.Logf("eu answers %v after the line is back", time.Since(began))
 		time.Sleep(time.Minute)
-		ask("geo@eu", "eu")
+		answers(t, caller, "geo@eu", "eu")
 		require.NoError(t, own.Close(context.Background()))
 		time.Sleep(time.Second)
-		ask("geo", "eu")
-		simServe(t, us.Start("us-3"), "us")
+		answers(t, caller, "geo", "eu")
+		simServe(t, us.Start("us-3"), "geo", says("us"))
 		time.Sleep(5 * time.Second)
-		ask("geo", "us")
+		answers(t, caller, "geo", "us")
 	})
 }

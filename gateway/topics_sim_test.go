@@ -23,14 +23,30 @@ import (
 
 // borderOf starts a gateway of two simulated networks that lends topics.
 func borderOf(t *testing.T, eu, us *simnet.Nodes, name string, topics ...gateway.TopicCrossing) *gateway.Gateway {
-	g, err := gateway.New(gateway.Config{
-		Networks: []gateway.Network{{Name: "eu", Node: eu.Config(name + "-in-eu")}, {Name: "us", Node: us.Config(name + "-in-us")}},
-		Topics:   topics,
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, g.Close()) })
-	require.NoError(t, g.Start(context.Background()))
-	return g
+	return started(t, gateway.Config{Networks: inBoth(eu, us, name), Topics: topics})
+}
+
+// exchange is eu, where three nodes publish quotes, and us, before there is a gateway.
+func exchange(t *testing.T, n *sim.Network) (eu, us *simnet.Nodes, publishers []*node.Node) {
+	eu, us = simnet.New(t, n, "eu"), simnet.New(t, n, "us")
+	for i := range 3 {
+		publishers = append(publishers, eu.Start(fmt.Sprint("eu-", i)))
+	}
+	us.Start("us-0")
+	return eu, us, publishers
+}
+
+// opens has all publishers do the same at once; done waits for them.
+func opens(n *sim.Network, publishers []*node.Node, do func(p *node.Node)) (done func()) {
+	var wg sync.WaitGroup
+	for i, p := range publishers {
+		wg.Add(1)
+		n.Go(fmt.Sprint("publisher ", i), func() {
+			defer wg.Done()
+			do(p)
+		})
+	}
+	return wg.Wait
 }
 
 // quotes is what most of these tests lend, and its way back.
@@ -46,6 +62,8 @@ func back(c gateway.TopicCrossing) gateway.TopicCrossing {
 // listener is a subscription that writes down what it hears: the number in each message
 // by its publisher, in order, and what it is told to be missing.
 type listener struct {
+	patterns.Subscription
+
 	mu      sync.Mutex
 	got     map[string][]uint64 // by publisher
 	topics  map[string]int
@@ -58,7 +76,8 @@ type listener struct {
 func listen(t *testing.T, n *node.Node, pattern string, o patterns.SubscribeOptions) *listener {
 	t.Helper()
 	l := &listener{got: map[string][]uint64{}, topics: map[string]int{}}
-	_, err := n.Subscribe(context.Background(), pattern, l, o)
+	var err error
+	l.Subscription, err = n.Subscribe(context.Background(), pattern, l, o)
 	require.NoError(t, err)
 	return l
 }
@@ -137,9 +156,7 @@ func TestAPublicationCrossesOnceForManyWhoListen(t *testing.T) {
 	// crossed, does not cross.
 	sim.Run(t, sim.Config{Seed: 1, Link: wan}, func(t *testing.T, n *sim.Network) {
 		const sent, far = 200, 20
-		eu, us := simnet.New(t, n, "eu"), simnet.New(t, n, "us")
-		publishers := []*node.Node{eu.Start("eu-0"), eu.Start("eu-1"), eu.Start("eu-2")}
-		us.Start("us-0")
+		eu, us, publishers := exchange(t, n)
 		both := []gateway.TopicCrossing{quotes(gateway.TopicLimits{}), back(quotes(gateway.TopicLimits{}))}
 		gs := []*gateway.Gateway{borderOf(t, eu, us, "g1", both...), borderOf(t, eu, us, "g2", both...)}
 		var ears []*listener
@@ -149,16 +166,10 @@ func TestAPublicationCrossesOnceForManyWhoListen(t *testing.T) {
 		}
 		own := listen(t, publishers[0], "quotes.>", patterns.SubscribeOptions{})
 		time.Sleep(10 * time.Second)
-		var wg sync.WaitGroup
-		for i, p := range publishers {
-			wg.Add(1)
-			n.Go(fmt.Sprint("publisher ", i), func() {
-				defer wg.Done()
-				publish(t, p, "quotes.x", 0, sent)
-				publish(t, p, "private.x", 0, 5)
-			})
-		}
-		wg.Wait()
+		opens(n, publishers, func(p *node.Node) {
+			publish(t, p, "quotes.x", 0, sent)
+			publish(t, p, "private.x", 0, 5)
+		})()
 		time.Sleep(3 * time.Second)
 		for i, e := range ears {
 			e.hasAll(t, sent*len(publishers), patternsOf[i%len(patternsOf)])
@@ -184,31 +195,21 @@ func TestAGatewayThatDiesUnderLoadLosesNoMessageSilently(t *testing.T) {
 	for seed := range uint64(6) {
 		sim.Run(t, sim.Config{Seed: seed, Link: wan}, func(t *testing.T, n *sim.Network) {
 			const sent = 3000
-			eu, us := simnet.New(t, n, "eu"), simnet.New(t, n, "us")
-			publishers := []*node.Node{eu.Start("eu-0"), eu.Start("eu-1"), eu.Start("eu-2")}
-			us.Start("us-0")
+			eu, us, publishers := exchange(t, n)
 			gs := []*gateway.Gateway{borderOf(t, eu, us, "g1", quotes(gateway.TopicLimits{})), borderOf(t, eu, us, "g2", quotes(gateway.TopicLimits{}))}
 			ears := map[string]*listener{}
 			for i, pattern := range []string{"quotes.>", "quotes.*", "quotes.x", ">", "*.x"} {
 				ears[pattern] = listen(t, us.Start(fmt.Sprint("us-", i+1)), pattern, patterns.SubscribeOptions{})
 			}
 			time.Sleep(10 * time.Second)
-			var wg sync.WaitGroup
-			for i, p := range publishers {
-				wg.Add(1)
-				n.Go(fmt.Sprint("publisher ", i), func() {
-					defer wg.Done()
-					publish(t, p, "quotes.x", 0, sent)
-				})
-			}
+			done := opens(n, publishers, func(p *node.Node) { publish(t, p, "quotes.x", 0, sent) })
 			time.Sleep(time.Second)
 			busier := "g1"
 			if carriedBy(gs[1], "eu") > carriedBy(gs[0], "eu") {
 				busier = "g2"
 			}
-			n.Crash(busier + "-in-eu")
-			n.Crash(busier + "-in-us")
-			wg.Wait()
+			crashes(n, busier)
+			done()
 			time.Sleep(5 * time.Second)
 			for pattern, e := range ears {
 				e.hasAll(t, sent*len(publishers), fmt.Sprint("seed ", seed, ": ", pattern))
@@ -257,24 +258,15 @@ func TestAGatewayThatIsDrainedHandsOver(t *testing.T) {
 	for seed := range uint64(4) {
 		sim.Run(t, sim.Config{Seed: seed, Link: wan}, func(t *testing.T, n *sim.Network) {
 			const sent = 3000
-			eu, us := simnet.New(t, n, "eu"), simnet.New(t, n, "us")
-			publishers := []*node.Node{eu.Start("eu-0"), eu.Start("eu-1"), eu.Start("eu-2")}
-			us.Start("us-0")
+			eu, us, publishers := exchange(t, n)
 			g := borderOf(t, eu, us, "g1", quotes(gateway.TopicLimits{}))
 			borderOf(t, eu, us, "g2", quotes(gateway.TopicLimits{}))
 			ear := listen(t, us.Start("us-1"), "quotes.>", patterns.SubscribeOptions{})
 			time.Sleep(10 * time.Second)
-			var wg sync.WaitGroup
-			for i, p := range publishers {
-				wg.Add(1)
-				n.Go(fmt.Sprint("publisher ", i), func() {
-					defer wg.Done()
-					publish(t, p, "quotes.x", 0, sent)
-				})
-			}
+			done := opens(n, publishers, func(p *node.Node) { publish(t, p, "quotes.x", 0, sent) })
 			time.Sleep(time.Second)
 			require.NoError(t, g.Shutdown(context.Background()))
-			wg.Wait()
+			done()
 			time.Sleep(3 * time.Second)
 			ear.hasAll(t, sent*len(publishers), fmt.Sprint("seed ", seed))
 			require.Zero(t, ear.unknown)
@@ -294,10 +286,7 @@ func TestQueuesOfTheOwnNetworkComeFirst(t *testing.T) {
 		us.Start("us-0")
 		borderOf(t, eu, us, "g1", quotes(gateway.TopicLimits{}))
 		borderOf(t, eu, us, "g2", quotes(gateway.TopicLimits{}))
-		near := eu.Start("eu-1")
-		own := &listener{got: map[string][]uint64{}, topics: map[string]int{}}
-		sub, err := near.Subscribe(context.Background(), "quotes.*", own, patterns.SubscribeOptions{Queue: "both"})
-		require.NoError(t, err)
+		own := listen(t, eu.Start("eu-1"), "quotes.*", patterns.SubscribeOptions{Queue: "both"})
 		far := us.Start("us-1")
 		both := listen(t, far, "quotes.*", patterns.SubscribeOptions{Queue: "both"})
 		only := []*listener{
@@ -312,7 +301,7 @@ func TestQueuesOfTheOwnNetworkComeFirst(t *testing.T) {
 		require.Equal(t, sent, only[0].count()+only[1].count())
 		require.NotZero(t, only[0].count())
 		require.NotZero(t, only[1].count())
-		require.NoError(t, sub.Close(context.Background()))
+		require.NoError(t, own.Close(context.Background()))
 		time.Sleep(2 * time.Second)
 		publish(t, publisher, "quotes.x", sent, 2*sent)
 		time.Sleep(2 * time.Second)

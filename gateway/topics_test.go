@@ -5,7 +5,7 @@ package gateway_test
 
 import (
 	"context"
-	"encoding/binary"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,15 +22,8 @@ func TestAGatewayThatEndsUnderLoadLosesNoPublicationSilently(t *testing.T) {
 	// other network has each message once and in order, or is told that it is missing.
 	eu, us := newCloud(t, "eu"), newCloud(t, "us")
 	lend := func() *gateway.Gateway {
-		cfg := gateway.Config{Topics: []gateway.TopicCrossing{quotes(gateway.TopicLimits{})}}
-		for _, c := range []*cloud{eu, us} {
-			cfg.Networks = append(cfg.Networks, gateway.Network{Name: c.file.Name, Node: c.config()})
-		}
-		g, err := gateway.New(cfg)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, g.Close()) })
-		require.NoError(t, g.Start(t.Context()))
-		return g
+		topics := []gateway.TopicCrossing{quotes(gateway.TopicLimits{})}
+		return started(t, gateway.Config{Networks: networksOf(eu, us), Topics: topics})
 	}
 	gs := []*gateway.Gateway{lend(), lend()}
 	ears := []*listener{listen(t, us.node(), "quotes.>", patterns.SubscribeOptions{}), listen(t, us.node(), ">", patterns.SubscribeOptions{})}
@@ -38,7 +31,7 @@ func TestAGatewayThatEndsUnderLoadLosesNoPublicationSilently(t *testing.T) {
 	const sent = 1000
 	for i, p := range publishers { // until all know who listens
 		require.Eventually(t, func() bool {
-			if p.Publish(context.Background(), "quotes.x", patterns.Message{Body: binary.BigEndian.AppendUint64(nil, 0)}) != nil {
+			if p.Publish(context.Background(), "quotes.x", number(0)) != nil {
 				return false // it does not know yet whom to ask
 			}
 			time.Sleep(20 * time.Millisecond)
@@ -54,17 +47,16 @@ func TestAGatewayThatEndsUnderLoadLosesNoPublicationSilently(t *testing.T) {
 	for _, e := range ears {
 		e.forget()
 	}
-	done := make(chan struct{}, len(publishers))
+	var wg sync.WaitGroup
 	for _, p := range publishers {
-		go func() {
-			defer func() { done <- struct{}{} }()
+		wg.Go(func() {
 			for i := range sent {
 				if err := p.Publish(context.Background(), "quotes.x", number(1+i)); err != nil {
 					t.Error(err)
 				}
 				time.Sleep(2 * time.Millisecond)
 			}
-		}()
+		})
 	}
 	time.Sleep(500 * time.Millisecond)
 	busier := gs[0]
@@ -72,9 +64,7 @@ func TestAGatewayThatEndsUnderLoadLosesNoPublicationSilently(t *testing.T) {
 		busier = gs[1]
 	}
 	require.NoError(t, busier.Close())
-	for range publishers {
-		<-done
-	}
+	wg.Wait()
 	for i, e := range ears {
 		require.Eventually(t, func() bool { return e.count()+int(e.isMissing()) >= sent*len(publishers) }, patience, 50*time.Millisecond)
 		time.Sleep(time.Second)

@@ -32,7 +32,7 @@ type ring struct {
 	names   []string
 	clouds  map[string]*simnet.Nodes
 	callers map[string]*node.Node
-	members map[string]int // of all, in each network
+	all     []string // who serves all, sorted
 	pairs   map[string]*gateway.Gateway
 
 	mu    sync.Mutex
@@ -44,23 +44,24 @@ func inOneHouse(string, string) link.Model { return link.Model{Latency: 500 * ti
 
 func newRing(t *testing.T, n *sim.Network, transit bool, gatewaysEach int, names ...string) *ring {
 	r := &ring{
-		t: t, net: n, names: names, clouds: map[string]*simnet.Nodes{}, callers: map[string]*node.Node{}, members: map[string]int{},
+		t: t, net: n, names: names, clouds: map[string]*simnet.Nodes{}, callers: map[string]*node.Node{},
 		pairs: map[string]*gateway.Gateway{}, heard: map[string]map[string]int{},
 	}
 	for i, name := range names {
 		r.clouds[name] = simnet.New(t, n, name)
 		r.callers[name] = r.clouds[name].Start(name + "-caller")
 		for j := range 1 + i%2 { // one or two members
-			who := name + string(rune('0'+j))
+			who := fmt.Sprint(name, j)
 			node := r.clouds[name].Start(who)
 			r.serve(node, "all", who)
 			r.serve(node, "only-"+name, who)
-			r.members[name]++
+			r.all = append(r.all, who)
 		}
 	}
+	slices.Sort(r.all)
 	for i, name := range names {
 		for j := range gatewaysEach {
-			r.join(name, names[(i+1)%len(names)], string(rune('0'+j)), transit)
+			r.join(name, names[(i+1)%len(names)], fmt.Sprint(j), transit)
 		}
 	}
 	time.Sleep(30 * time.Second)
@@ -81,11 +82,7 @@ func (r *ring) join(a, b, number string, transit bool) {
 		cfg.Crossings = append(cfg.Crossings, gateway.Crossing{From: a, To: b, Cluster: c, Reseal: true, Transit: transit},
 			gateway.Crossing{From: b, To: a, Cluster: c, Reseal: true, Transit: transit})
 	}
-	g, err := gateway.New(cfg)
-	require.NoError(r.t, err)
-	r.t.Cleanup(func() { require.NoError(r.t, g.Close()) })
-	require.NoError(r.t, g.Start(context.Background()))
-	r.pairs[name] = g
+	r.pairs[name] = started(r.t, cfg)
 }
 
 // crash ends a gateway without a word.
@@ -106,25 +103,13 @@ func (r *ring) serve(n *node.Node, cluster, who string) {
 		}
 		r.heard[string(what)][who]++
 	}
-	_, err := n.Serve(context.Background(), cluster, patterns.Service{
+	simServe(r.t, n, cluster, patterns.Service{
 		Request: func(_ context.Context, q *patterns.Request) (patterns.Message, error) {
 			hear(q.Body)
 			return patterns.Message{Body: []byte(who)}, nil
 		},
 		Broadcast: func(_ context.Context, q *patterns.Request) { hear(q.Body) },
-	}, patterns.Limits{})
-	require.NoError(r.t, err)
-}
-
-// everybody is who serves all.
-func (r *ring) everybody() (out []string) {
-	for _, n := range r.names {
-		for j := range r.members[n] {
-			out = append(out, n+string(rune('0'+j)))
-		}
-	}
-	slices.Sort(out)
-	return out
+	})
 }
 
 // survey asks all from a network, and says who has answered.
@@ -165,7 +150,7 @@ func TestARingOfFourNetworksServesEverybodyOnce(t *testing.T) {
 				}
 			}
 			who, result := r.survey(from)
-			require.Equal(t, r.everybody(), who)
+			require.Equal(t, r.all, who)
 			require.True(t, result.Complete)
 		}
 		for i := range 20 {
@@ -175,11 +160,11 @@ func TestARingOfFourNetworksServesEverybodyOnce(t *testing.T) {
 			tally, err := r.callers[from].Broadcast(context.Background(), "all", patterns.Message{Body: []byte(what)})
 			require.NoError(t, err)
 			require.True(t, tally.Complete)
-			require.Equal(t, len(r.everybody()), tally.Members)
+			require.Equal(t, len(r.all), tally.Members)
 			after, _ := r.carried()
 			require.Equal(t, uint64(4), after-before, "one border to each neighbour and two to the network opposite")
 			time.Sleep(time.Second)
-			require.Len(t, r.heard[what], len(r.everybody()))
+			require.Len(t, r.heard[what], len(r.all))
 			for who, times := range r.heard[what] {
 				require.Equal(t, 1, times, "%s heard %s", who, what)
 			}
@@ -213,7 +198,7 @@ func TestWhenGatewaysOfARingDieMessagesGoTheOtherWay(t *testing.T) {
 					require.Equal(t, slices.Compact(slices.Clone(who)), who, "a reply came twice")
 					require.True(t, result.Complete || len(result.Missing) > 0)
 					if result.Complete {
-						require.Equal(t, r.everybody(), who)
+						require.Equal(t, r.all, who)
 					}
 					_, err := r.callers[from].Request(context.Background(), "only-c", patterns.Message{}, patterns.Idempotent())
 					require.NoError(t, err, "from %s", from)
@@ -239,7 +224,7 @@ func TestWhenGatewaysOfARingDieMessagesGoTheOtherWay(t *testing.T) {
 		for _, from := range r.names {
 			who, result := r.survey(from)
 			require.True(t, result.Complete, "%v", result.Missing)
-			require.Equal(t, r.everybody(), who)
+			require.Equal(t, r.all, who)
 		}
 		reply, err := r.callers["b"].Request(context.Background(), "only-c", patterns.Message{})
 		require.NoError(t, err)
@@ -255,7 +240,7 @@ func (r *ring) broadcastOnce(from string, i int) {
 	require.NoError(r.t, err)
 	require.True(r.t, tally.Complete || len(tally.Missing) > 0)
 	if tally.Complete {
-		require.Equal(r.t, len(r.everybody()), tally.Members)
+		require.Equal(r.t, len(r.all), tally.Members)
 	}
 }
 
@@ -281,10 +266,9 @@ func TestAClusterThatEndsIsNotRememberedInARing(t *testing.T) {
 	// halves: what is beyond the cut is forgotten, and what is not goes on.
 	sim.Run(t, sim.Config{Seed: 5, Link: inOneHouse}, func(t *testing.T, n *sim.Network) {
 		r := newRing(t, n, true, 1, "a", "b", "c", "d")
-		reg, err := r.callers["c"].Serve(context.Background(), "extra", says("c"), patterns.Limits{})
-		require.NoError(t, err)
+		reg := simServe(t, r.callers["c"], "extra", says("c"))
 		time.Sleep(5 * time.Second)
-		_, err = r.callers["a"].Request(context.Background(), "extra", patterns.Message{})
+		_, err := r.callers["a"].Request(context.Background(), "extra", patterns.Message{})
 		require.NoError(t, err)
 		require.NoError(t, reg.Close(context.Background()))
 		time.Sleep(5 * time.Second)
@@ -302,7 +286,7 @@ func TestAClusterThatEndsIsNotRememberedInARing(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		for from, reach := range map[string]string{"a": "ab", "b": "ab", "c": "cd", "d": "cd"} {
 			var want []string
-			for _, who := range r.everybody() {
+			for _, who := range r.all {
 				if strings.Contains(reach, who[:1]) {
 					want = append(want, who)
 				}

@@ -6,7 +6,6 @@ package gateway_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"testing"
 	"time"
@@ -30,7 +29,7 @@ func TestTunnelsCrossAtThePaceOfTheReader(t *testing.T) {
 	t.Run("sealed", func(t *testing.T) {
 		eu, us := newCloud(t, "eu"), newCloud(t, "us")
 		keys := vaultKeys(t, "geo")
-		tunnelsCross(t, eu, us, eu.holding(keys), us.holding(keys), lentSealed(eu, us, keys))
+		tunnelsCross(t, eu, us, eu.node(keys), us.node(keys), lentSealed(eu, us, keys))
 	})
 }
 
@@ -44,18 +43,7 @@ func tunnelsCross(t *testing.T, eu, us *cloud, member, caller *node.Node, crossi
 		case "slow":
 			<-read
 		}
-		for {
-			m, err := tu.Receive(ctx)
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			if err := tu.Send(ctx, m); err != nil {
-				return err
-			}
-		}
+		return tunnelEcho(ctx, tu)
 	}})
 	crossing.Limits.Tunnels = 3
 	g := join(t, []gateway.Crossing{crossing}, eu, us)
