@@ -49,15 +49,30 @@ func TestProgramOfTheReadmeCompiles(t *testing.T) {
 	}
 }
 
-// run runs a program to its end and returns what it printed. The runtime
-// directory is where it looks for a relay, as nothing else tells it.
+// command is a program, or `arke`, with its runtime directory: there it looks for a relay,
+// as nothing else tells it.
+func command(ctx context.Context, program, runtimeDir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "ARKE_SOCKET=", "XDG_RUNTIME_DIR="+runtimeDir)
+	return cmd
+}
+
+// starts starts a server; when the test ends it is told to stop, drains, and exits 0.
+func starts(t *testing.T, server *exec.Cmd) {
+	t.Helper()
+	require.NoError(t, server.Start())
+	t.Cleanup(func() {
+		require.NoError(t, server.Process.Signal(syscall.SIGTERM))
+		require.NoError(t, server.Wait())
+	})
+}
+
+// run runs a program to its end and returns what it printed.
 func run(t *testing.T, program, runtimeDir string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), "ARKE_SOCKET=", "XDG_RUNTIME_DIR="+runtimeDir)
-	out, err := cmd.CombinedOutput()
+	out, err := command(ctx, program, runtimeDir, args...).CombinedOutput()
 	require.NoError(t, err, string(out))
 	return string(out)
 }
@@ -69,15 +84,10 @@ func devRelay(t *testing.T) string {
 	dir, err := os.MkdirTemp("", "arke") // short: a socket's path has at most 107 bytes
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	relay := exec.Command(build(t, "../cmd/arke"), "relay", "--dev")
-	relay.Env = append(os.Environ(), "ARKE_SOCKET=", "XDG_RUNTIME_DIR="+dir)
+	relay := command(context.Background(), build(t, "../cmd/arke"), dir, "relay", "--dev")
 	out, err := relay.StdoutPipe()
 	require.NoError(t, err)
-	require.NoError(t, relay.Start())
-	t.Cleanup(func() {
-		require.NoError(t, relay.Process.Signal(syscall.SIGTERM))
-		require.NoError(t, relay.Wait(), "a relay that is told to stop drains and exits 0")
-	})
+	starts(t, relay)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(line, "arke relay ready "), line)
@@ -89,33 +99,22 @@ func TestEmbeddedGreetsAndIsRefused(t *testing.T) {
 	require.Equal(t, "hello, world\nrefused: whom shall I greet?\n", run(t, build(t, "./embedded"), ""))
 }
 
-// TestAttachedAsksItsOwnCluster checks the same for a program beside a relay.
-func TestAttachedAsksItsOwnCluster(t *testing.T) {
-	got := run(t, build(t, "./attached"), devRelay(t))
-	require.Equal(t, "2026-01-01T00:00:00Z\nmembers tried: 1\n", got)
-}
-
 // TestHTTPIsServedByName checks that two web servers share a cluster, and that a
 // client finds one of them by its name.
 func TestHTTPIsServedByName(t *testing.T) {
 	dir, program := devRelay(t), build(t, "./http")
 	for range 2 {
-		server := exec.Command(program, "serve")
-		server.Env = append(os.Environ(), "ARKE_SOCKET=", "XDG_RUNTIME_DIR="+dir)
-		require.NoError(t, server.Start())
-		t.Cleanup(func() {
-			require.NoError(t, server.Process.Signal(syscall.SIGTERM))
-			require.NoError(t, server.Wait())
-		})
+		starts(t, command(context.Background(), program, dir, "serve"))
 	}
 	require.Regexp(t, `^process \d+ says: GET /some/path\n$`, run(t, program, dir, "get", "/some/path"))
 }
 
-// TestEveryPatternBesideARelay checks that the examples of the other patterns
-// do what they say, one after the other beside the same relay.
+// TestEveryPatternBesideARelay checks that the examples that attach do what they say, one
+// after the other beside the same relay.
 func TestEveryPatternBesideARelay(t *testing.T) {
 	dir := devRelay(t)
 	for _, example := range []struct{ name, prints string }{
+		{"attached", "2026-01-01T00:00:00Z\nmembers tried: 1\n"},
 		{"survey", "not here: sold out\nbest of 3 answers: south asks 9\neverybody answered: true\n"},
 		{"topics", "house.ground.kitchen heard 100, missed 0\nhouse.ground.* heard 200, missed 0\nhouse.> heard 300, missed 0\n"},
 		{"workqueue", "jobs done: 200\n"},

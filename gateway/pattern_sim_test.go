@@ -106,7 +106,7 @@ func TestPatternsChangeWithoutDisturbingTheOthers(t *testing.T) {
 		require.NoError(t, g.Cross([]gateway.Crossing{limited, fromEU("time.*", ""), fromEU("time.then", "time.now")}))
 		time.Sleep(time.Second)
 		answers(t, caller, "time.then", "time.then")
-		answers(t, caller, "time.now", "time.then")               // as the literal crossing says
+		answers(t, caller, "time.now", "time.then")          // as the literal crossing says
 		fails(t, caller, "geo.slow", patterns.ErrOverloaded) // the limit holds at once
 		require.NoError(t, g.Cross([]gateway.Crossing{fromEU("time.*", "")}))
 		require.NoError(t, <-answered)

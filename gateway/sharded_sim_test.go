@@ -29,6 +29,27 @@ func servesMany(t *testing.T, nodes []*node.Node, each int, cluster string) (all
 	return all
 }
 
+// twelve are so many nodes of eu, and one of us that calls.
+func twelve(eu, us *simnet.Nodes, options ...func(*node.Config)) (servers []*node.Node, caller *node.Node) {
+	for i := range 12 {
+		servers = append(servers, eu.Start(fmt.Sprint("eu-", i), options...))
+	}
+	us.Start("us-0")
+	return servers, us.Start("us-1", options...)
+}
+
+// leave ends members one after the other, while the cluster is asked, and waits until it is
+// whole again.
+func leave(t *testing.T, caller *node.Node, cluster string, members []patterns.Registration) {
+	t.Helper()
+	for _, m := range members {
+		require.NoError(t, m.Close(context.Background()))
+		_, _, err := simAsk(caller, cluster)
+		require.NoError(t, err)
+	}
+	time.Sleep(40 * time.Second)
+}
+
 // surveys asks all members, and returns how many answered.
 func surveys(t *testing.T, n *node.Node, cluster string) int {
 	t.Helper()
@@ -48,12 +69,7 @@ func TestMembersOfAShardedClusterCrossABorder(t *testing.T) {
 	// members have left, the few that stay; and with the last one there is none.
 	sim.Run(t, sim.Config{Seed: 31, Link: wan}, func(t *testing.T, n *sim.Network) {
 		eu, us := simnet.New(t, n, "eu"), simnet.New(t, n, "us")
-		var servers []*node.Node
-		for i := range 12 {
-			servers = append(servers, eu.Start(fmt.Sprint("eu-", i)))
-		}
-		us.Start("us-0")
-		caller := us.Start("us-1")
+		servers, caller := twelve(eu, us)
 		between(t, eu, us, "g1")
 		time.Sleep(3 * time.Second)
 		members := servesMany(t, servers, 50, "geo")
@@ -63,12 +79,7 @@ func TestMembersOfAShardedClusterCrossABorder(t *testing.T) {
 			_, _, err := simAsk(caller, "geo")
 			require.NoError(t, err)
 		}
-		for _, m := range members[10:] {
-			require.NoError(t, m.Close(context.Background()))
-			_, _, err := simAsk(caller, "geo")
-			require.NoError(t, err)
-		}
-		time.Sleep(40 * time.Second) // it is whole again
+		leave(t, caller, "geo", members[10:])
 		require.Equal(t, 10, surveys(t, caller, "geo"))
 		for _, m := range members[:10] {
 			require.NoError(t, m.Close(context.Background()))
@@ -87,12 +98,7 @@ func TestMembersOfAShardedClusterWithItsOwnKeyCrossABorder(t *testing.T) {
 		eu, us := simnet.New(t, n, "eu"), simnet.New(t, n, "us")
 		keys := vaultVersions(time.Time{}, 1)
 		holds := func(c *node.Config) { c.ClusterKeys = map[string][]security.KeyVersion{"vault": keys} }
-		var servers []*node.Node
-		for i := range 12 {
-			servers = append(servers, eu.Start(fmt.Sprint("eu-", i), holds))
-		}
-		us.Start("us-0")
-		caller := us.Start("us-1", holds)
+		servers, caller := twelve(eu, us, holds)
 		g := lending(t, eu, us, "g1", vaultCrossing(keys))
 		passed := func() int {
 			all := g.Status().Crossings
@@ -105,12 +111,7 @@ func TestMembersOfAShardedClusterWithItsOwnKeyCrossABorder(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		require.Equal(t, 256, passed())
 		require.Equal(t, 256, surveys(t, caller, "vault"))
-		for _, m := range members[10:] {
-			require.NoError(t, m.Close(context.Background()))
-			_, _, err := simAsk(caller, "vault")
-			require.NoError(t, err)
-		}
-		time.Sleep(40 * time.Second) // it is whole again
+		leave(t, caller, "vault", members[10:])
 		require.Equal(t, 10, passed())
 		require.Equal(t, 10, surveys(t, caller, "vault"))
 	})

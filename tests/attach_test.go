@@ -5,13 +5,14 @@ package tests
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
@@ -34,9 +35,8 @@ func TestClientSurvivesItsRelaysRestart(t *testing.T) {
 	a.Kill()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if _, err := c.Request(ctx, "far", patterns.Message{}); err == nil {
-		t.Error("a request without a relay was answered")
-	}
+	_, err := c.Request(ctx, "far", patterns.Message{})
+	require.Error(t, err, "a request without a relay was answered")
 	a.Forget()
 	a.Restart(harness.Seed(b))
 
@@ -50,9 +50,7 @@ func TestClientSurvivesItsRelaysRestart(t *testing.T) {
 	b.Sees(1, "process")
 	b.Requests("near", "hello").Gets("hello")
 	b.Requests("process", "hello").Gets("hello")
-	if !serving.Alive() {
-		t.Error("arke serve did not survive its relay")
-	}
+	require.True(t, serving.Alive(), "arke serve did not survive its relay")
 }
 
 func TestPendingRequestEndsWhenTheRelayDies(t *testing.T) {
@@ -66,9 +64,8 @@ func TestPendingRequestEndsWhenTheRelayDies(t *testing.T) {
 		<-ctx.Done()
 		return patterns.Message{}, ctx.Err()
 	})
-	if _, err := a.Client().Serve(t.Context(), "slow", handler, patterns.Limits{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := a.Client().Serve(t.Context(), "slow", handler, patterns.Limits{})
+	require.NoError(t, err)
 	a.Sees(1, "slow")
 	c := a.Client()
 	ended := make(chan error, 1)
@@ -82,9 +79,7 @@ func TestPendingRequestEndsWhenTheRelayDies(t *testing.T) {
 	a.Kill()
 	select {
 	case err := <-ended:
-		if !errors.Is(err, patterns.ErrInterrupted) {
-			t.Errorf("it ended with %v", err)
-		}
+		require.ErrorIs(t, err, patterns.ErrInterrupted)
 	case <-time.After(harness.Patience):
 		t.Error("it did not end")
 	}
@@ -95,16 +90,22 @@ func TestRequestIsInterruptedWhenItsMemberDies(t *testing.T) {
 	// handles its request was killed, though that one's relay is well.
 	scenario(t)
 	a, b := together(harness.NewNetwork(t))
-	started := filepath.Join(harness.Folder(t), "started")
-	member := b.Serves("slow", "--exec", "touch "+started+"; exec sleep 5")
-	a.Sees(1, "slow")
-	request := a.Asks("slow", "x", "--timeout", "1m")
-	exists(t, started)
+	member, request := occupied(t, a, b, "exec sleep 5")
 	member.Kill()
-	if code := request.Wait(harness.Patience); code != 7 {
-		t.Errorf("it ended with status %d", code)
-	}
+	request.Ends(7)
 	a.Sees(0, "slow")
+}
+
+// occupied has a program at b serve slow, by a command that goes on like this, and a
+// request from a that is with it.
+func occupied(t *testing.T, a, b *harness.Relay, then string) (member, request *harness.Process) {
+	t.Helper()
+	started := filepath.Join(harness.Folder(t), "started")
+	member = b.Serves("slow", "--exec", "touch "+started+"; "+then)
+	a.Sees(1, "slow")
+	request = a.Asks("slow", "x", "--timeout", "1m")
+	exists(t, started)
+	return member, request
 }
 
 // exists waits until a handler has made the file.
@@ -187,13 +188,10 @@ func TestWhatAClientMissedIsCountedByItsRelay(t *testing.T) {
 	scenario(t)
 	a, b := together(harness.NewNetwork(t))
 	tap := harness.TapSocket(t, a)
-	c, err := client.New(client.Config{Socket: tap.Addr()})
-	require(t, err == nil, err)
-	require(t, c.Start(t.Context()) == nil, "can't attach")
-	t.Cleanup(func() { c.Close() })
+	c := harness.Attach(t, client.Config{Socket: tap.Addr()})
 	var got tally
 	s, err := c.Subscribe(t.Context(), "news.>", &got, patterns.SubscribeOptions{})
-	require(t, err == nil, err)
+	require.NoError(t, err)
 
 	const count, rounds = 30000, 15
 	publisher := b.Client()
@@ -202,7 +200,7 @@ func TestWhatAClientMissedIsCountedByItsRelay(t *testing.T) {
 			tap.Cut()
 		}
 		err := publisher.Publish(t.Context(), "news.x", patterns.Message{Body: []byte("hello")})
-		require(t, err == nil, err)
+		require.NoError(t, err)
 	}
 	harness.Eventually(t, harness.Patience, "that all is delivered or told", func() error {
 		if n := got.delivered.Load() + got.missed.Load(); n < count {
@@ -211,8 +209,8 @@ func TestWhatAClientMissedIsCountedByItsRelay(t *testing.T) {
 		return nil
 	})
 	t.Logf("%d delivered, %d told as missing", got.delivered.Load(), got.missed.Load())
-	require(t, got.delivered.Load()+got.missed.Load() == count, "delivered and told is not what was sent")
-	require(t, got.inexact.Load() == 0, fmt.Sprintf("not exact: %+v", got.guessed.Load()))
-	require(t, got.delivered.Load() > 0, "nothing comes")
-	require(t, s.Status().Missed == got.missed.Load(), s.Status())
+	require.EqualValues(t, count, got.delivered.Load()+got.missed.Load(), "delivered and told is not what was sent")
+	require.Zero(t, got.inexact.Load(), "not exact: %+v", got.guessed.Load())
+	require.NotZero(t, got.delivered.Load(), "nothing comes")
+	require.Equal(t, s.Status().Missed, got.missed.Load())
 }

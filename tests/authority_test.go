@@ -5,46 +5,15 @@ package tests
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/tests/harness"
 )
-
-// office is an issued network, whose authority is in files.
-type office struct {
-	t       *testing.T
-	network *harness.Network
-	dir     string
-}
-
-func newOffice(t *testing.T) *office {
-	t.Helper()
-	o := &office{t: t, network: harness.NewNetwork(t), dir: harness.Folder(t)}
-	said := harness.Run(t, "authority", "init", "--key-file", o.network.Key(), "--out", o.file("authority.key")).Ends(0)
-	lines := strings.Split(strings.TrimSpace(said.Stdout), "\n")
-	statement := strings.Replace(lines[len(lines)-1], "optional", "required", 1)
-	text, err := os.ReadFile(o.network.Key())
-	require(t, err == nil, err)
-	err = os.WriteFile(o.network.Key(), []byte(string(text)+statement+"\n"), 0o600)
-	require(t, err == nil, err)
-	return o
-}
-
-func (o *office) file(name string) string { return filepath.Join(o.dir, name) }
-
-// relay starts a relay with a certificate of its name and these rights.
-func (o *office) relay(name string, rights []string, options ...harness.RelayOption) *harness.Relay {
-	o.t.Helper()
-	r := o.network.Prepared(name, append(options, harness.Remembering(), harness.Flags("--certificate", o.file(name+".cert")))...)
-	peer := strings.TrimSpace(harness.Run(o.t, "authority", "request", "--data-dir", harness.DataDirOf(r)).Ends(0).Stdout)
-	harness.Run(o.t, append([]string{"authority", "sign", "--authority", o.file("authority.key"), "--peer", peer, "--name", name, "--out", o.file(name + ".cert")}, rights...)...).Ends(0)
-	r.Restart()
-	return r
-}
 
 // TestCertificatesRenewThemselvesWhileRequestsFlow proves the whole way of docs/keys.md: an
 // issuer with a delegated key renews the certificates of relays, and its own, several times in
@@ -52,12 +21,12 @@ func (o *office) relay(name string, rights []string, options ...harness.RelayOpt
 // was given; and one that was revoked is given nothing any more.
 func TestCertificatesRenewThemselvesWhileRequestsFlow(t *testing.T) {
 	scenario(t)
-	o := newOffice(t)
-	harness.Run(t, "authority", "delegate", "--authority", o.file("authority.key"), "--out", o.file("issuer.key"), "--each", "10s").Ends(0)
+	o := harness.NewOffice(t, "required")
+	o.Does("delegate", "--out", o.File("issuer.key"), "--each", "10s")
 	brief := []string{"--call", ">", "--serve", ">", "--for", "10s", "--renew-for", "1h"}
-	issuer := o.relay("issuer", append(brief, "--serve", "$authority"), harness.Verb("authority", "serve"), harness.Flags("--issuer", o.file("issuer.key")))
-	a := o.relay("a", brief, harness.Seed(issuer))
-	b := o.relay("b", brief, harness.Seed(issuer, a))
+	issuer := o.Certified("issuer", append(brief, "--serve", "$authority"), harness.Verb("authority", "serve"), harness.Flags("--issuer", o.File("issuer.key")))
+	a := o.Certified("a", brief, harness.Seed(issuer))
+	b := o.Certified("b", brief, harness.Seed(issuer, a))
 	harness.Together(t, issuer, a, b)
 	a.Serves("geo", "--echo")
 	b.Requests("geo", "x", "--wait").Gets("x")
@@ -82,20 +51,20 @@ func TestCertificatesRenewThemselvesWhileRequestsFlow(t *testing.T) {
 	})
 	t.Logf("%d requests, each answered", asked)
 	s, _, err := issuer.Status()
-	require(t, err == nil && s.Certificate.Issuer.Renewed >= 9 && s.Certificate.Fault == "", err)
+	require.True(t, err == nil && s.Certificate.Issuer.Renewed >= 9 && s.Certificate.Fault == "", err)
 	shown := harness.Run(t, "status", "--socket", b.Socket()).Ends(0).Stdout
-	require(t, strings.Contains(shown, "of b, until") && strings.Contains(shown, "next at"), shown)
+	require.True(t, strings.Contains(shown, "of b, until") && strings.Contains(shown, "next at"), shown)
 	shown = harness.Run(t, "authority", "show", filepath.Join(harness.DataDirOf(b), "certificate")).Ends(0).Stdout
-	require(t, strings.Contains(shown, "by delegation"), shown)
+	require.Contains(t, shown, "by delegation")
 
 	b.Kill()
 	b.Restart()
 	b.Requests("geo", "y", "--wait").Gets("y")
 
-	harness.Run(t, "authority", "revoke", "--authority", o.file("authority.key"), "--list", o.file("list"), "--certificate", o.file("b.cert")).Ends(0)
+	o.Does("revoke", "--list", o.File("list"), "--certificate", o.File("b.cert"))
 	issuer.Terminate()
-	o.relay("issuer2", append(brief, "--serve", "$authority"), harness.Seed(a), harness.Verb("authority", "serve"),
-		harness.Flags("--issuer", o.file("issuer.key"), "--revocations", o.file("list")))
+	o.Certified("issuer2", append(brief, "--serve", "$authority"), harness.Seed(a), harness.Verb("authority", "serve"),
+		harness.Flags("--issuer", o.File("issuer.key"), "--revocations", o.File("list")))
 	harness.Eventually(t, 20*time.Second, "the revoked one is cut off", func() error {
 		if r := harness.Run(t, "request", "geo", "z", "--timeout", "2s", "--socket", b.Socket()); r.Code == 0 {
 			return fmt.Errorf("it is answered")

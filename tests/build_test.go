@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 func TestTwoFoldersBuildTheSameBytes(t *testing.T) {
@@ -24,25 +26,14 @@ func TestTwoFoldersBuildTheSameBytes(t *testing.T) {
 		cmd := exec.Command("make", "build", "COMMIT=0123456789ab")
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("make build: %v\n%s", err, out)
-		}
-		program, err := os.ReadFile(filepath.Join(dir, "bin", "arke"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		programs, folders = append(programs, program), append(folders, dir)
+		require.NoError(t, err, "make build: %s", out)
+		program := read(t, filepath.Join(dir, "bin", "arke"))
+		programs, folders = append(programs, []byte(program)), append(folders, dir)
 	}
-	if !bytes.Equal(programs[0], programs[1]) {
-		t.Errorf("the programs differ: they have %d and %d bytes", len(programs[0]), len(programs[1]))
-	}
-	if !bytes.Contains(programs[0], []byte("0123456789ab")) {
-		t.Error("the commit is not stamped")
-	}
+	require.True(t, bytes.Equal(programs[0], programs[1]), "the programs differ: they have %d and %d bytes", len(programs[0]), len(programs[1]))
+	require.True(t, bytes.Contains(programs[0], []byte("0123456789ab")), "the commit is not stamped")
 	for _, dir := range folders {
-		if bytes.Contains(programs[0], []byte(dir)) {
-			t.Errorf("the program names %s", dir)
-		}
+		require.False(t, bytes.Contains(programs[0], []byte(dir)), "the program names %s", dir)
 	}
 }
 
@@ -71,7 +62,5 @@ func copySources(t *testing.T, from, to string) {
 		}
 		return os.WriteFile(filepath.Join(to, name), data, 0o644)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -40,19 +42,12 @@ func TestExitCodeTellsTheOutcome(t *testing.T) {
 	exists(t, started)
 	a.Requests("busy", "x").Ends(4).Says("busy", "no handler ran")
 	first.Interrupt()
-	if code := first.Wait(harness.Patience); code != 1 {
-		t.Errorf("a request that was ended by a signal has status %d", code)
-	}
+	first.Ends(1)
 
-	large := harness.Command{
-		Args:  []string{"request", "echo", "-", "--socket", a.Socket()},
-		Stdin: strings.Repeat("x", 2<<20),
-	}
-	large.Run(t).Ends(9).Says("2 MiB is too large for echo", "takes 1 MiB", "--message-bytes", "arke tunnel echo")
-	large.Stdin = "from standard input\n"
-	large.Run(t).Gets("from standard input\n")
-	large.Args = []string{"request", "echo", "--socket", a.Socket()} // a pipe is read without "-", too
-	large.Run(t).Gets("from standard input\n")
+	large := strings.Repeat("x", 2<<20)
+	a.Reads(large, "request", "echo", "-").Ends(9).Says("2 MiB is too large for echo", "takes 1 MiB", "--message-bytes", "arke tunnel echo")
+	a.Reads("from standard input\n", "request", "echo", "-").Gets("from standard input\n")
+	a.Reads("from standard input\n", "request", "echo").Gets("from standard input\n") // a pipe is read without "-", too
 
 	harness.Run(t, "request", "echo", "x", "--socket", filepath.Join(harness.Folder(t), "none")).
 		Ends(5).Says("no relay at", "arke relay", "--socket", "ARKE_SOCKET")
@@ -63,18 +58,10 @@ func TestInterruptedRequestHasItsExitCode(t *testing.T) {
 	// request is handled.
 	scenario(t)
 	a, b := together(harness.NewNetwork(t))
-	started := filepath.Join(harness.Folder(t), "started")
-	b.Serves("slow", "--exec", "touch "+started+"; sleep 600")
-	a.Sees(1, "slow")
-	request := a.Asks("slow", "x", "--timeout", "1m")
-	exists(t, started)
+	_, request := occupied(t, a, b, "sleep 600")
 	b.Kill()
-	if code := request.Wait(harness.Patience); code != 7 {
-		t.Errorf("status %d", code)
-	}
-	if err := request.Logs("may have run"); err != nil {
-		t.Error(err)
-	}
+	request.Ends(7)
+	request.Tells("may have run")
 }
 
 func TestWaitingForAFirstMember(t *testing.T) {
@@ -84,12 +71,8 @@ func TestWaitingForAFirstMember(t *testing.T) {
 	a.Requests("late", "x", "--wait", "--timeout", "200ms").Ends(6)
 	request := a.Asks("late", "hello", "--wait", "--timeout", "1m")
 	a.Serves("late", "--echo")
-	if code := request.Wait(harness.Patience); code != 0 {
-		t.Errorf("status %d", code)
-	}
-	if err := request.Logs("hello"); err != nil {
-		t.Error(err)
-	}
+	request.Ends(0)
+	request.Tells("hello")
 }
 
 func TestJSONIsOneObjectPerLine(t *testing.T) {
@@ -104,63 +87,52 @@ func TestJSONIsOneObjectPerLine(t *testing.T) {
 	a.Sees(1, "fails")
 
 	reply := object(t, a.Requests("echo", "hi", "--json", "--header", "k=v=w", "--header", "k=2").Ends(0))
-	require(t, reply["outcome"] == "reply" && reply["body"] == "hi" && reply["member"] != "", reply)
+	require.True(t, reply["outcome"] == "reply" && reply["body"] == "hi" && reply["member"] != "", reply)
 	text, _ := json.Marshal(reply["headers"])
-	require(t, string(text) == `[{"key":"k","value":"v=w"},{"key":"k","value":"2"}]`, reply)
+	require.Equal(t, `[{"key":"k","value":"v=w"},{"key":"k","value":"2"}]`, string(text))
 
 	refusal := object(t, a.Requests("fails", "--json").Ends(2))
-	require(t, refusal["outcome"] == "remote_error", refusal)
+	require.Equal(t, "remote_error", refusal["outcome"])
 	text, _ = json.Marshal(refusal["remote"])
-	require(t, string(text) == `{"code":2,"message":"because"}`, refusal)
-	require(t, object(t, a.Requests("nobody", "--json").Ends(3))["outcome"] == "no_members", "nobody")
+	require.Equal(t, `{"code":2,"message":"because"}`, string(text))
+	require.Equal(t, "no_members", object(t, a.Requests("nobody", "--json").Ends(3))["outcome"])
 
-	binary := harness.Command{Args: []string{"request", "echo", "-", "--json", "--socket", a.Socket()}, Stdin: "\xff\x00"}
-	require(t, object(t, binary.Run(t).Ends(0))["body_base64"] == "/wA=", "binary")
+	binary := object(t, a.Reads("\xff\x00", "request", "echo", "-", "--json").Ends(0))
+	require.Equal(t, "/wA=", binary["body_base64"])
 
-	members := harness.Run(t, "members", "echo", "--json", "--socket", a.Socket()).Ends(0)
-	lines := strings.Split(strings.TrimSpace(members.Stdout), "\n")
-	require(t, len(lines) == 2, members)
-	for _, line := range lines {
-		var m map[string]any
-		require(t, json.Unmarshal([]byte(line), &m) == nil && m["member"] != "" && m["peer"] == a.Peer() && m["zone"] == "north" && m["state"] == "live", line)
+	members := objects(t, a.Does("members", "echo", "--json").Ends(0).Stdout)
+	require.Len(t, members, 2)
+	for _, m := range members {
+		require.True(t, m["member"] != "" && m["peer"] == a.Peer() && m["zone"] == "north" && m["state"] == "live", m)
 	}
 	for _, command := range []string{"members", "survey", "broadcast", "push"} {
-		failed := harness.Run(t, command, "nobody", "--json", "--socket", a.Socket()).Ends(3).Says("nobody")
-		require(t, object(t, failed)["outcome"] == "no_members", failed)
+		failed := a.Does(command, "nobody", "--json").Ends(3).Says("nobody")
+		require.True(t, object(t, failed)["outcome"] == "no_members", failed)
 	}
 
-	status := object(t, harness.Run(t, "status", "--json", "--socket", a.Socket()).Ends(0))
+	status := object(t, a.Does("status", "--json").Ends(0))
 	for _, key := range []string{"peer", "addrs", "links", "clusters", "queues", "drops"} {
-		_, ok := status[key]
-		require(t, ok, key)
+		require.Contains(t, status, key)
 	}
-	measured := object(t, harness.Run(t, "bench", "request", "echo", "--rate", "200", "--duration", "500ms", "--json", "--socket", a.Socket()).Ends(0))
-	require(t, measured["sent"] == 100.0 && measured["ok"] == 100.0, measured)
-	require(t, len(measured["members"].(map[string]any)) == 2, measured)
+	measured := object(t, a.Does("bench", "request", "echo", "--rate", "200", "--duration", "500ms", "--json").Ends(0))
+	require.True(t, measured["sent"] == 100.0 && measured["ok"] == 100.0, measured)
+	require.Len(t, measured["members"], 2)
 	object(t, harness.Run(t, "version", "--json").Ends(0))
 
 	short := a.Peer()[len(a.Peer())-8:]
 	for _, command := range [][]string{{"members", "echo"}, {"status"}} {
-		plain := harness.Run(t, append(command, "--socket", a.Socket())...).Ends(0)
-		require(t, strings.Contains(plain.Stdout, short) && !strings.Contains(plain.Stdout, "{"), plain)
+		plain := a.Does(command[0], command[1:]...).Ends(0).Stdout
+		require.Contains(t, plain, short)
+		require.NotContains(t, plain, "{")
 	}
 }
 
 // object returns the one line on standard output as an object.
 func object(t *testing.T, r harness.Result) map[string]any {
 	t.Helper()
-	var o map[string]any
-	if err := json.Unmarshal([]byte(r.Stdout), &o); err != nil || strings.Count(r.Stdout, "\n") != 1 {
-		t.Fatalf("%s: not one object: %v", r, err)
-	}
-	return o
-}
-
-func require(t *testing.T, ok bool, seen any) {
-	t.Helper()
-	if !ok {
-		t.Fatalf("saw %v", seen)
-	}
+	all := objects(t, r.Stdout)
+	require.True(t, len(all) == 1 && strings.HasSuffix(r.Stdout, "\n"), "%s: not one object", r)
+	return all[0]
 }
 
 func TestWrongUsageSaysWhatToDo(t *testing.T) {
@@ -170,26 +142,19 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 	dir := harness.Folder(t)
 	file := func(name, content string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), mode); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(content), mode))
 		return path
 	}
 	key := filepath.Join(dir, "key")
 	harness.Run(t, "keygen", "--out", key).Ends(0)
-	good, err := os.ReadFile(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	loose := file("loose", string(good), 0o644)
-	short := file("short", string(good[:len(good)-8]), 0o600)
+	good := read(t, key)
+	loose := file("loose", good, 0o644)
+	short := file("short", good[:len(good)-8], 0o600)
 	empty := file("empty", "", 0o600)
 	plain := file("plain", "not a socket", 0o600)
 	shortToken, token := file("short-token", "too short", 0o600), file("token", "sixteen bytes or more", 0o600)
 	open := filepath.Join(dir, "open")
-	if err := errors.Join(os.Mkdir(open, 0o700), os.Chmod(open, 0o777)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Mkdir(open, 0o700), os.Chmod(open, 0o777)))
 
 	for _, tc := range []struct {
 		args []string
@@ -267,9 +232,7 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 	} {
 		t.Run(strings.Join(tc.args[:min(len(tc.args), 3)], " "), func(t *testing.T) {
 			result := harness.Run(t, tc.args...)
-			if result.Code == 0 || result.Stdout != "" {
-				t.Errorf("%s: want a failure and nothing on standard output", result)
-			}
+			require.True(t, result.Code != 0 && result.Stdout == "", "%s: want a failure and nothing on standard output", result)
 			result.Says(tc.says...)
 		})
 	}
@@ -308,15 +271,11 @@ func TestKeyFromTheEnvironment(t *testing.T) {
 		}
 	}
 	p := relay(text).Start(t, "arke relay ready ")
-	if code := p.Terminate(); code != 0 {
-		t.Errorf("status %d", code)
-	}
+	p.Terminate().Ends(0)
 	broken := strings.Replace(text, "key 1 ", "key 1 zz", 1)
 	result := relay(broken).Run(t).Ends(1).Says("ARKE_NETWORK", "line")
 	secret := strings.Fields(text[strings.Index(text, "\nkey 1 "):])[2]
-	if strings.Contains(result.Stderr, secret) {
-		t.Error("the key is in the message")
-	}
+	require.NotContains(t, result.Stderr, secret, "the key is in the message")
 }
 
 func TestSocketInUseIsRefused(t *testing.T) {
@@ -355,9 +314,7 @@ func TestTokenGuardsTheTCPAddress(t *testing.T) {
 	ask("open sesame, now!!!").Ends(8).Says("token")
 	ask("").Ends(8).Says("token")
 	harness.Run(t, "request", "echo", "hi", "--address", port, "--token-file", token).Gets("hi")
-	if err := os.Chmod(token, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(token, 0o644))
 	harness.Run(t, "request", "echo", "hi", "--address", port, "--token-file", token).Ends(1).Says("open to others", "chmod 600")
 }
 
@@ -365,9 +322,7 @@ func TestTokenGuardsTheTCPAddress(t *testing.T) {
 func secret(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(harness.Folder(t), "token")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, text)
 	return file
 }
 
@@ -383,21 +338,15 @@ func TestCommandsOfMembersGetNoSecrets(t *testing.T) {
 	serve.Start(t, "arke serve ready")
 	a.Sees(1, "env")
 	got := a.Requests("env", "x", "--header", "content-type=text/plain", "--timeout", "20s").Ends(0).Stdout
-	for _, want := range []string{"MODE=fast\n", "DB=postgres\n", "PATH=", "ARKE_PATTERN=request\n", "ARKE_HEADER_CONTENT_TYPE=text/plain\n", "ARKE_DEADLINE_MS=1"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("the command has no %q in:\n%s", want, got)
-		}
-	}
 	member := object(t, a.Does("members", "env", "--json").Ends(0))
-	for _, want := range []string{"ARKE_MEMBER=" + member["member"].(string), "ARKE_CALLER=" + member["peer"].(string)} {
-		if !strings.Contains(got, want) {
-			t.Errorf("the command has no %q in:\n%s", want, got)
-		}
+	for _, want := range []string{
+		"MODE=fast\n", "DB=postgres\n", "PATH=", "ARKE_PATTERN=request\n", "ARKE_HEADER_CONTENT_TYPE=text/plain\n", "ARKE_DEADLINE_MS=1",
+		"ARKE_MEMBER=" + member["member"].(string), "ARKE_CALLER=" + member["peer"].(string),
+	} {
+		require.Contains(t, got, want)
 	}
 	for _, never := range []string{"ARKE_NETWORK", "ARKE_TOKEN", "AWS_SECRET", "the key", "sesame"} {
-		if strings.Contains(got, never) {
-			t.Errorf("the command has %q", never)
-		}
+		require.NotContains(t, got, never)
 	}
 }
 
@@ -406,16 +355,10 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	// second one does not.
 	scenario(t)
 	a := harness.NewNetwork(t).Relay("a")
-	started := filepath.Join(harness.Folder(t), "started")
-	member := a.Serves("slow", "--exec", "touch "+started+"; sleep 600")
-	a.Sees(1, "slow")
-	request := a.Asks("slow", "x", "--timeout", "1m")
-	exists(t, started)
+	member, request := occupied(t, a, a, "sleep 600")
 	member.Interrupt()
 	a.Sees(0, "slow")
-	if !member.Alive() {
-		t.Error("the first signal did not wait for the handler")
-	}
+	require.True(t, member.Alive(), "the first signal did not wait for the handler")
 	harness.Eventually(t, harness.Patience, "that another signal ends it", func() error {
 		if member.Alive() {
 			member.Interrupt()
@@ -423,9 +366,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		}
 		return nil
 	})
-	if code := request.Wait(harness.Patience); code != 7 {
-		t.Errorf("the request that was cut off ended with %d", code)
-	}
+	request.Ends(7)
 }
 
 func TestDevRelayNeedsNothing(t *testing.T) {
@@ -442,10 +383,8 @@ func TestHelpHasAnExample(t *testing.T) {
 	scenario(t)
 	harness.Run(t).Ends(0)
 	for _, command := range []string{"keygen", "authority", "authority init", "authority request", "authority sign", "authority renew", "authority revoke", "authority show", "authority delegate", "authority serve", "relay", "config", "config check", "config show", "serve", "request", "members", "status", "bench", "bench request", "bench survey", "bench tunnel", "bench publish", "survey", "push", "broadcast", "publish", "subscribe", "tunnel", "expose", "forward", "demo", "version", "sim", "sim run", "sim replay", "sim shrink", "sim diff", "sim explain", "sim list", "sim format"} {
-		result := harness.Run(t, append(strings.Fields(command), "--help")...).Ends(0)
-		if !strings.Contains(result.Stdout, "Examples:\n  arke ") && !strings.Contains(result.Stdout, "Examples:\n  ARKE_") {
-			t.Errorf("%s has no example", result)
-		}
+		help := harness.Run(t, append(strings.Fields(command), "--help")...).Ends(0).Stdout
+		require.Regexp(t, "Examples:\n  (arke |ARKE_)", help, command)
 	}
 }
 
@@ -459,9 +398,7 @@ func TestNamesOfClustersAreCompleted(t *testing.T) {
 	a.Does("publish", "weather.berlin", "1").Ends(0)
 	a.Requests("nobody", "x").Ends(3)
 	offered := harness.Run(t, "__complete", "request", "--socket", a.Socket(), "").Ends(0)
-	if want := "geo\nnobody\nother\n:4\n"; offered.Stdout != want {
-		t.Errorf("%s: want %q", offered, want)
-	}
+	require.Equal(t, "geo\nnobody\nother\n:4\n", offered.Stdout)
 }
 
 func TestPublishingToNobodyIsTold(t *testing.T) {
@@ -473,7 +410,7 @@ func TestPublishingToNobodyIsTold(t *testing.T) {
 	a.Does("publish", "sea.level", "-5", "--need", "1").Ends(3).Says("0 nodes took message 1 of sea.level", "arke subscribe sea.level")
 	listener := harness.Command{Args: []string{"subscribe", "sea.*", "--raw=false", "--socket", b.Socket()}}.Start(t, "arke subscribe ready")
 	a.Does("publish", "sea.level", "-5", "--need", "1").Gets("")
-	harness.Eventually(t, harness.Patience, "the message", func() error { return listener.Logs("sea.level: -5") })
+	listener.Tells("sea.level: -5")
 	a.Does("publish", "sea.level", "-6", "--need", "2").Ends(3).Says("1 node took", "--need is 2")
 }
 
@@ -483,19 +420,14 @@ func TestServiceOutlivesTheReaderOfItsOutput(t *testing.T) {
 	scenario(t)
 	a := harness.NewNetwork(t).Relay("a")
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	serve := exec.Command(harness.Binary(t), "serve", "log", "--echo", "--socket", a.Socket())
 	serve.Stdout, serve.Stderr = w, w
-	if err := serve.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, serve.Start())
 	defer func() { _ = serve.Process.Kill(); _ = serve.Wait() }()
 	w.Close()
-	if line, err := bufio.NewReader(r).ReadString('\n'); line != "arke serve ready\n" {
-		t.Fatal(line, err)
-	}
+	line, err := bufio.NewReader(r).ReadString('\n')
+	require.Equal(t, "arke serve ready\n", line, err)
 	r.Close()
 	a.Sees(1, "log")
 	for range 3 {

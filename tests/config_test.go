@@ -20,29 +20,21 @@ func TestARelayIsConfiguredByAFile(t *testing.T) {
 	scenario(t)
 	dir := harness.Folder(t)
 	file := filepath.Join(dir, "relay.yaml")
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	socket := filepath.Join(dir, "sock")
-	write("dev: true\nsocket: " + socket + "\nlog-format: json\n")
+	write(t, file, "dev: true\nsocket: "+socket+"\nlog-format: json\n")
 	p := harness.Command{Args: []string{"relay", "--config", file}}.Start(t, "arke relay ready ")
 	harness.Run(t, "status", "--socket", socket).Ends(0)
 
-	write("dev: true\nsocket: " + socket + "\nlog-format: console\nlog-level: debug\n")
+	write(t, file, "dev: true\nsocket: "+socket+"\nlog-format: console\nlog-level: debug\n")
 	p.Hangup()
-	harness.Eventually(t, harness.Patience, "a reload", func() error { return p.Logs(`"changed":["log-level"]`) })
-	harness.Eventually(t, harness.Patience, "a reload", func() error { return p.Logs(`"settings":["log-format"]`) })
+	p.Tells(`"changed":["log-level"]`)
+	p.Tells(`"settings":["log-format"]`)
 
-	write("dev: true\nsokcet: elsewhere\n")
+	write(t, file, "dev: true\nsokcet: elsewhere\n")
 	p.Hangup()
-	harness.Eventually(t, harness.Patience, "a reload", func() error { return p.Logs(`did you mean \"socket\"?`) })
+	p.Tells(`did you mean \"socket\"?`)
 	harness.Run(t, "status", "--socket", socket).Ends(0)
-	if code := p.Terminate(); code != 0 {
-		t.Errorf("status %d", code)
-	}
+	p.Terminate().Ends(0)
 }
 
 func TestProgramsMayStartBeforeTheirRelay(t *testing.T) {
@@ -56,13 +48,9 @@ func TestProgramsMayStartBeforeTheirRelay(t *testing.T) {
 	request := harness.Command{Args: []string{"request", "echo", "hello", "--wait", "--wait-relay", "1m30s", "--timeout", "30s"}, Env: env}.Start(t, "")
 	time.Sleep(1500 * time.Millisecond) // longer than a command waits otherwise
 	harness.Command{Args: []string{"relay", "--dev"}, Env: env}.Start(t, "arke relay ready ")
-	if code := request.Wait(harness.Patience); code != 0 {
-		t.Errorf("the request ended with %d: %s", code, request.Log())
-	}
-	harness.Eventually(t, harness.Patience, "the member", func() error { return serve.Logs("arke serve ready") })
-	if code := serve.Terminate(); code != 0 {
-		t.Errorf("the member ended with %d", code)
-	}
+	request.Ends(0)
+	serve.Tells("arke serve ready")
+	serve.Terminate().Ends(0)
 }
 
 func TestSighupChangesSeedsLimitsAndPolicy(t *testing.T) {
@@ -74,43 +62,37 @@ func TestSighupChangesSeedsLimitsAndPolicy(t *testing.T) {
 	a := nw.Relay("a")
 	dir := harness.Folder(t)
 	file, policy := filepath.Join(dir, "relay.yaml"), filepath.Join(dir, "policy")
-	write := func(name, text string) {
-		t.Helper()
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(file, "")
+	write(t, file, "")
 	b := nw.Relay("b", harness.Flags("--config", file))
 	b.Ignores(a)
 	reload := func(text, changed string) {
 		t.Helper()
-		write(file, text)
+		write(t, file, text)
 		b.Hangup()
-		harness.Eventually(t, harness.Patience, "a reload", func() error { return b.Logs(`"changed": ` + changed) })
+		b.Tells(`"changed": ` + changed)
 	}
 	reload("seed: "+a.Addr()+"\n", `["seed"]`)
 	harness.Eventually(t, harness.Patience, "that b joins", b.KnowsAnybody)
 
-	write(policy, "user "+strconv.Itoa(os.Getuid())+" may call $status\n")
+	write(t, policy, "user "+strconv.Itoa(os.Getuid())+" may call $status\n")
 	reload("max-clients: 2\nseed: "+a.Addr()+"\npolicy: "+policy+"\n", `["max-clients", "policy"]`)
-	harness.Eventually(t, harness.Patience, "the policy", func() error { return b.Logs("policy read again") })
+	b.Tells("policy read again")
 	b.Requests("geo", "where?").Ends(8).Says("policy")
 	reload("max-clients: 2\nzone: x\n", `["policy", "seed"]`)
-	harness.Eventually(t, harness.Patience, "no policy", func() error { return b.Logs("no policy holds any more") })
-	harness.Eventually(t, harness.Patience, "what stays", func() error { return b.Logs(`"settings": ["zone"]`) })
+	b.Tells("no policy holds any more")
+	b.Tells(`"settings": ["zone"]`)
 	one := b.Serves("geo", "--echo")
 	b.Does("status").Ends(14).Says("as many clients as it may have") // the test itself is one
 	one.Terminate()
 	b.Does("status").Ends(0)
 
 	a.Hangup()
-	harness.Eventually(t, harness.Patience, "an answer", func() error { return a.Logs("keys read again") }) // all that it has files of
+	a.Tells("keys read again") // all that it has files of
 	a.Does("status").Ends(0)
 
 	socket := filepath.Join(dir, "sock")
 	bare := harness.Command{Args: []string{"relay", "--dev", "--socket", socket}}.Start(t, "arke relay ready ")
 	bare.Hangup()
-	harness.Eventually(t, harness.Patience, "an answer", func() error { return bare.Logs("there is nothing to read again") })
+	bare.Tells("there is nothing to read again")
 	harness.Run(t, "status", "--socket", socket).Ends(0)
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
 	"github.com/arke-mesh/arke/tests/harness"
@@ -47,9 +49,7 @@ func (l *ledger) serves(t *testing.T, r *harness.Relay, cluster, name string) pa
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()
 	registration, err := r.Client().Serve(ctx, cluster, handler, patient)
-	if err != nil {
-		t.Fatalf("serving %s: %v", cluster, err)
-	}
+	require.NoError(t, err, "serving %s", cluster)
 	return registration
 }
 
@@ -58,6 +58,18 @@ func (l *ledger) answered(name string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.by[name]
+}
+
+// again waits until a member has handled so many more requests.
+func (l *ledger) again(t *testing.T, name string, more int) {
+	t.Helper()
+	before := l.answered(name)
+	harness.Eventually(t, harness.Patience, "that member "+name+" is asked again", func() error {
+		if n := l.answered(name) - before; n < more {
+			return fmt.Errorf("it was asked %d times", n)
+		}
+		return nil
+	})
 }
 
 // twice returns the requests that ran more than once.
@@ -141,19 +153,12 @@ func TestNothingIdempotentIsLostWhenARelayIsKilled(t *testing.T) {
 	passed(t, load, 2*rate)
 	relays[2].Kill()
 	passed(t, load, 2*rate)
-	before := members.answered("2")
 	relays[2].Restart()
-	harness.Eventually(t, harness.Patience, "that the member is asked again", func() error {
-		if members.answered("2") == before {
-			return errors.New("it is not")
-		}
-		return nil
-	})
+	members.again(t, "2", 1)
 	passed(t, load, rate)
 	outcomes := load.Stop()
-	if lost := failures(outcomes); len(lost) > 0 || len(outcomes) != load.Sent() {
-		t.Errorf("of %d requests, %d have an outcome, and these were lost: %v", load.Sent(), len(outcomes), lost)
-	}
+	require.Empty(t, failures(outcomes), "lost")
+	require.Equal(t, load.Sent(), len(outcomes), "each request has an outcome")
 }
 
 func TestEveryRequestHasOneOutcomeAndRunsOnce(t *testing.T) {
@@ -168,12 +173,8 @@ func TestEveryRequestHasOneOutcomeAndRunsOnce(t *testing.T) {
 	relays[1].Kill()
 	passed(t, load, rate)
 	outcomes := load.Stop()
-	if len(outcomes) != load.Sent() {
-		t.Errorf("of %d requests, only %d have an outcome", load.Sent(), len(outcomes))
-	}
-	if twice := members.twice(); len(twice) > 0 {
-		t.Errorf("these ran more than once: %v", twice)
-	}
+	require.Equal(t, load.Sent(), len(outcomes), "each request has an outcome")
+	require.Empty(t, members.twice(), "these ran more than once")
 	for n, err := range outcomes {
 		switch {
 		case err == nil && !members.ran(fmt.Sprint(n)):
@@ -198,46 +199,17 @@ func TestPausedRelayIsLeftOutAndComesBack(t *testing.T) {
 	looks := 0
 	harness.Eventually(t, harness.Patience, "that the paused relay's member is out of rotation", func() error {
 		looks++
-		return stateOf(relays[0], relays[2], "work", func(state string) bool { return state != "live" })
-	})
-	require(t, looks < int(4*time.Second/harness.Look), looks)
-	before := members.answered("2")
-	harness.Eventually(t, harness.Patience, "that five seconds are over", func() error {
-		if time.Now().Before(resume) {
-			return errors.New("not yet")
+		state, err := relays[0].State("work", relays[2])
+		if err == nil && state == "live" {
+			err = errors.New("it is live")
 		}
-		return nil
-	})
-	relays[2].Continue()
-	harness.Eventually(t, harness.Patience, "that the member is asked again", func() error {
-		// What was under way when it was paused does not count.
-		if members.answered("2") < before+100 {
-			return fmt.Errorf("it was asked %d times", members.answered("2")-before)
-		}
-		return nil
-	})
-	if lost := failures(load.Stop()); len(lost) > 0 {
-		t.Errorf("lost: %v", lost)
-	}
-}
-
-// stateOf returns an error unless the state of the cluster's member at one
-// relay, as another one sees it, is right; a member that is gone is "gone".
-func stateOf(viewer, host *harness.Relay, cluster string, right func(state string) bool) error {
-	members, err := viewer.Members(cluster)
-	if err != nil {
 		return err
-	}
-	state := "gone"
-	for _, m := range members {
-		if m.Peer == host.Peer() {
-			state = m.State
-		}
-	}
-	if !right(state) {
-		return fmt.Errorf("it is %s", state)
-	}
-	return nil
+	})
+	require.Less(t, looks, int(4*time.Second/harness.Look))
+	time.Sleep(time.Until(resume))
+	relays[2].Continue()
+	members.again(t, "2", 100) // what was under way when it was paused does not count
+	require.Empty(t, failures(load.Stop()), "lost")
 }
 
 func TestTerminatedRelayDrains(t *testing.T) {
@@ -250,26 +222,13 @@ func TestTerminatedRelayDrains(t *testing.T) {
 	passed(t, load, 250)
 	for i, r := range relays[1:] {
 		name := fmt.Sprint(i + 1)
-		if code := r.Terminate(); code != 0 {
-			t.Errorf("relay %s ended with status %d", name, code)
-		}
+		r.Terminate().Ends(0)
 		passed(t, load, 250)
-		before := members.answered(name)
 		r.Restart()
-		harness.Eventually(t, harness.Patience, "that member "+name+" is asked again", func() error {
-			if members.answered(name) == before {
-				return errors.New("it is not")
-			}
-			return nil
-		})
+		members.again(t, name, 1)
 	}
-	outcomes := load.Stop()
-	if failed := failures(outcomes); len(failed) > 0 {
-		t.Errorf("of %d requests these failed: %v", len(outcomes), failed)
-	}
-	if twice := members.twice(); len(twice) > 0 {
-		t.Errorf("these ran more than once: %v", twice)
-	}
+	require.Empty(t, failures(load.Stop()), "failed")
+	require.Empty(t, members.twice(), "these ran more than once")
 }
 
 func TestTerminatedMemberDrains(t *testing.T) {
@@ -282,11 +241,7 @@ func TestTerminatedMemberDrains(t *testing.T) {
 	a.Sees(2, "work")
 	load := harness.StartLoad(t, 50, asks(a, "work"))
 	passed(t, load, 50)
-	if code := leaving.Terminate(); code != 0 {
-		t.Errorf("arke serve ended with status %d", code)
-	}
+	leaving.Terminate().Ends(0)
 	passed(t, load, 25)
-	if failed := failures(load.Stop()); len(failed) > 0 {
-		t.Errorf("failed: %v", failed)
-	}
+	require.Empty(t, failures(load.Stop()), "failed")
 }

@@ -4,10 +4,11 @@
 package tests
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/tests/harness"
 )
@@ -17,10 +18,10 @@ func TestDemoTellsItsStory(t *testing.T) {
 	// none lost, and a share for each member.
 	alone(t)
 	report := object(t, harness.Run(t, "demo", "--duration", "1s", "--requests", "5000", "--json"))
-	require(t, report["wrong"] == 0.0 && report["lost"] == 0.0, report)
-	require(t, report["requests"].(float64) >= 5000 && report["zones"].(float64) > 500, report)
-	require(t, len(report["members"].(map[string]any)) == 3, report)
-	require(t, report["return_to_serving_ms"].(float64) > 0, report)
+	require.True(t, report["wrong"] == 0.0 && report["lost"] == 0.0, report)
+	require.True(t, report["requests"].(float64) >= 5000 && report["zones"].(float64) > 500, report)
+	require.True(t, len(report["members"].(map[string]any)) == 3, report)
+	require.True(t, report["return_to_serving_ms"].(float64) > 0, report)
 }
 
 func TestTwoNetworksLendEachOtherAService(t *testing.T) {
@@ -29,19 +30,19 @@ func TestTwoNetworksLendEachOtherAService(t *testing.T) {
 	// phase is served where it should be.
 	alone(t)
 	report := object(t, harness.Run(t, "demo", "federation", "--phase", "1500ms", "--json"))
-	require(t, report["lost"] == 0.0, report)
+	require.True(t, report["lost"] == 0.0, report)
 	phases := report["phases"].([]any)
-	require(t, len(phases) == 5, report)
+	require.True(t, len(phases) == 5, report)
 	served := func(phase int, network string) float64 {
 		n, _ := phases[phase].(map[string]any)["served"].(map[string]any)[network].(float64)
 		return n
 	}
-	require(t, served(0, "eu") > 0 && served(0, "us") == 0, report)
-	require(t, served(1, "us") > 0, report)
-	require(t, served(2, "eu") > 0, report)
-	require(t, served(3, "us") > 0, report)
-	require(t, served(4, "eu") > 0 && served(4, "us") == 0, report)
-	require(t, report["spilled_ns"].(float64) < 2e9 && report["returned_ns"].(float64) > 0, report)
+	require.True(t, served(0, "eu") > 0 && served(0, "us") == 0, report)
+	require.True(t, served(1, "us") > 0, report)
+	require.True(t, served(2, "eu") > 0, report)
+	require.True(t, served(3, "us") > 0, report)
+	require.True(t, served(4, "eu") > 0 && served(4, "us") == 0, report)
+	require.True(t, report["spilled_ns"].(float64) < 2e9 && report["returned_ns"].(float64) > 0, report)
 }
 
 func TestBenchMeasuresEveryPattern(t *testing.T) {
@@ -57,23 +58,23 @@ func TestBenchMeasuresEveryPattern(t *testing.T) {
 		return object(t, a.Does("bench", append(args, "--duration", "500ms", "--json")...).Ends(0))
 	}
 	surveys := measured("survey", "echo", "--rate", "50")
-	require(t, surveys["sent"] == 25.0 && surveys["ok"] == 25.0, surveys)
+	require.True(t, surveys["sent"] == 25.0 && surveys["ok"] == 25.0, surveys)
 	for _, share := range surveys["members"].(map[string]any) {
-		require(t, share == 1.0, surveys)
+		require.True(t, share == 1.0, surveys)
 	}
-	require(t, len(surveys["members"].(map[string]any)) == 2, surveys)
+	require.True(t, len(surveys["members"].(map[string]any)) == 2, surveys)
 
 	messages := measured("tunnel", "echo", "--rate", "400", "--tunnels", "3", "--size", "2000")
-	require(t, messages["sent"] == 200.0 && messages["ok"] == 200.0 && messages["p50"].(float64) > 0, messages)
+	require.True(t, messages["sent"] == 200.0 && messages["ok"] == 200.0 && messages["p50"].(float64) > 0, messages)
 
 	published := measured("publish", "load.test", "--rate", "200", "--publishers", "2", "--subscribers", "3", "--subscriber-socket", b.Socket())
-	require(t, published["sent"] == 100.0 && published["ok"] == 100.0, published)
+	require.True(t, published["sent"] == 100.0 && published["ok"] == 100.0, published)
 	delivery := published["delivery"].(map[string]any)
-	require(t, delivery["expected"] == 300.0 && delivery["delivered"] == 300.0 && delivery["untold"] == 0.0, delivery)
+	require.True(t, delivery["expected"] == 300.0 && delivery["delivered"] == 300.0 && delivery["untold"] == 0.0, delivery)
 
 	status := a.Does("status").Ends(0)
-	require(t, strings.Contains(status.Stdout, "100 copies sent") && strings.Contains(status.Stdout, "0 opened here"), status)
-	require(t, strings.Contains(b.Does("status").Ends(0).Stdout, "100 received"), "the other relay's status")
+	require.True(t, strings.Contains(status.Stdout, "100 copies sent") && strings.Contains(status.Stdout, "0 opened here"), status)
+	require.True(t, strings.Contains(b.Does("status").Ends(0).Stdout, "100 received"), "the other relay's status")
 
 	a.Does("bench", "survey", "nobody", "--rate", "10", "--duration", "200ms").Ends(3).Says("no survey of nobody was complete")
 	a.Does("bench", "tunnel", "nobody", "--rate", "10", "--duration", "200ms").Ends(3).Says("nobody serves nobody")
@@ -101,27 +102,27 @@ func TestSimulationReplays(t *testing.T) {
 	scenario(t)
 	first := object(t, harness.Run(t, "sim", "run", "lonely-member", "--json").Ends(0))
 	second := object(t, harness.Run(t, "sim", "run", "lonely-member", "--json", "--twice").Ends(0))
-	require(t, first["trace_hash"] != "" && first["trace_hash"] == second["trace_hash"], first["trace_hash"])
+	require.True(t, first["trace_hash"] != "" && first["trace_hash"] == second["trace_hash"], first["trace_hash"])
 	concludes(t, harness.Run(t, "sim", "diff", "lonely-member@1", "lonely-member@2").Ends(13), "differ")
 
 	dir := harness.Folder(t)
 	file := filepath.Join(dir, "fragile.yaml")
-	if err := os.WriteFile(file, []byte(fragile), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, fragile)
 	failed := object(t, concludes(t, harness.Run(t, "sim", "run", file, "--json", "--out", dir).Ends(10), "1 run failed"))
-	require(t, failed["ok"] == false, failed)
+	require.True(t, failed["ok"] == false, failed)
 	run := filepath.Join(dir, "fragile-sim-1")
 	exists(t, filepath.Join(run, "report.html"))
 	found, err := filepath.Glob(filepath.Join(run, "fail-*.json"))
-	require(t, err == nil && len(found) == 1, found)
+	require.NoError(t, err)
+	require.Len(t, found, 1)
 	concludes(t, harness.Run(t, "sim", "replay", found[0]).Ends(10), "the same failure, and the run is the same, event by event")
 	harness.Run(t, "sim", "diff", found[0], run).Ends(0)
 
 	small := harness.Run(t, "sim", "shrink", found[0]).Ends(0)
-	require(t, strings.Contains(small.Stdout, "became") && strings.Contains(small.Stdout, "1 action"), small)
+	require.True(t, strings.Contains(small.Stdout, "became") && strings.Contains(small.Stdout, "1 action"), small)
 	found, err = filepath.Glob(filepath.Join(run, "fail-*.json"))
-	require(t, err == nil && len(found) == 2, found)
+	require.NoError(t, err)
+	require.Len(t, found, 2)
 	for _, f := range found {
 		concludes(t, harness.Run(t, "sim", "replay", f).Ends(10), "event by event")
 	}
@@ -132,9 +133,8 @@ func TestSimulationReplays(t *testing.T) {
 func concludes(t *testing.T, r harness.Result, text string) harness.Result {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(r.Stderr, "\n"), "\n")
-	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "arke: ") || !strings.Contains(last, text) {
-		t.Fatalf("%s: want %q at the end of standard error", r, text)
-	}
+	last := lines[len(lines)-1]
+	require.True(t, strings.HasPrefix(last, "arke: ") && strings.Contains(last, text), "%s: want %q at the end of standard error", r, text)
 	return r
 }
 
@@ -144,12 +144,8 @@ func TestSimulationEndsWithASignal(t *testing.T) {
 	scenario(t)
 	file := filepath.Join(harness.Folder(t), "long.yaml")
 	long := strings.Replace(strings.Replace(fragile, "duration: 3s", "duration: 55m", 1), "rate: 300", "rate: 3000", 1)
-	if err := os.WriteFile(file, []byte(long), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, long)
 	p := harness.Command{Args: []string{"sim", "run", file}}.Start(t, "")
-	harness.Eventually(t, harness.Patience, "progress", func() error { return p.Logs("times real time") })
-	if code := p.Terminate(); code != 1 {
-		t.Errorf("status %d", code)
-	}
+	p.Tells("times real time")
+	p.Terminate().Ends(1)
 }

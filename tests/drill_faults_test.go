@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -131,9 +133,7 @@ func drillFaults() []fault {
 			mends: func(s *stage) {
 				s.strike()
 				a := s.relays["a"]
-				if err := os.Remove(filepath.Join(harness.Inner(a, harness.DataDirOf(a)), "filler")); err != nil {
-					s.Fatal(err)
-				}
+				require.NoError(s, os.Remove(filepath.Join(harness.Inner(a, harness.DataDirOf(a)), "filler")))
 			},
 			after: []sign{
 				{"a", onLog, "INFO overlay the data directory is written again", 12 * time.Second},
@@ -296,9 +296,7 @@ func (s *stage) pair() (a, b *harness.Relay) {
 func (s *stage) file(name, text string) string {
 	s.Helper()
 	path := filepath.Join(harness.Folder(s), name)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		s.Fatal(err)
-	}
+	write(s.T, path, text)
 	return path
 }
 
@@ -306,9 +304,7 @@ func (s *stage) file(name, text string) string {
 func (s *stage) fill(folder string) {
 	s.Helper()
 	f, err := os.Create(filepath.Join(folder, "filler"))
-	if err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, err)
 	defer f.Close()
 	for err == nil {
 		_, err = f.Write(make([]byte, 4096))

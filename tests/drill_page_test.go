@@ -6,9 +6,10 @@ package tests
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 var updateFaults = flag.Bool("update-faults", false, "write docs/faults.md anew from the table of the drill")
@@ -20,14 +21,9 @@ var updateFaults = flag.Bool("update-faults", false, "write docs/faults.md anew 
 func TestThePageOfFaultsIsAsTheDrill(t *testing.T) {
 	const file = "../docs/faults.md"
 	if *updateFaults {
-		if err := os.WriteFile(file, []byte(faultsPage()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, file, faultsPage())
 	}
-	page, err := os.ReadFile(file)
-	if err != nil || string(page) != faultsPage() {
-		t.Errorf("docs/faults.md is not as the drill (%v); write it anew: go test ./tests -run ThePageOfFaults -update-faults", err)
-	}
+	require.Equal(t, faultsPage(), read(t, file), "write it anew: go test ./tests -run ThePageOfFaults -update-faults")
 }
 
 const faultsHead = `# When something is wrong

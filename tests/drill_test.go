@@ -186,7 +186,7 @@ func (s *stage) find(g sign) (string, error) {
 		d := r.Does("members", "echo")
 		text = fmt.Sprintf("exit status %d\n%s%s", d.Code, d.Stdout, d.Stderr)
 	case onExit:
-		text = fmt.Sprintf("%d", r.Wait(harness.Patience))
+		text = fmt.Sprintf("%d", r.Wait())
 	}
 	saying := sayingOf(g.says)
 	for line := range strings.Lines(text) {

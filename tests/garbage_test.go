@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
 	"github.com/arke-mesh/arke/tests/harness"
@@ -57,16 +59,12 @@ func TestGarbageAtTheSocketHarmsNobody(t *testing.T) {
 				said = append(said, garbage.Mutant(real)...)
 			}
 		}
-		if !harness.Throw("unix", a.Socket(), said) {
-			t.Fatal("the relay does not listen any more")
-		}
+		require.True(t, harness.Throw("unix", a.Socket(), said), "the relay does not listen any more")
 	}
 	honest(t, load)
 	bounded(t, size, a)
 	status, _, err := a.Status()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Logf("the relay counted: %v", status.Relay.Drops)
 	a.Requests("echo", "still here").Gets("still here")
 }
@@ -102,9 +100,7 @@ func TestGarbageAtTheNodePortHarmsNobody(t *testing.T) {
 			return nil
 		})
 	}
-	if err := throws.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, throws.Wait())
 	honest(t, load)
 	bounded(t, size, a)
 	harness.Together(t, a, b)
@@ -115,16 +111,10 @@ func TestGarbageAtTheNodePortHarmsNobody(t *testing.T) {
 func conversation(t *testing.T, r *harness.Relay) [][]byte {
 	t.Helper()
 	tap := harness.TapSocket(t, r)
-	c, err := client.New(client.Config{Socket: tap.Addr()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := harness.Attach(t, client.Config{Socket: tap.Addr()})
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()
-	if err := c.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
 	handler := patterns.HandlerFunc(func(_ context.Context, req *patterns.Request) (patterns.Message, error) {
 		if len(req.Body) == 0 {
 			return patterns.Message{}, errors.New("nothing to do")
@@ -132,9 +122,7 @@ func conversation(t *testing.T, r *harness.Relay) [][]byte {
 		return patterns.Message{Headers: req.Headers, Body: req.Body}, nil
 	})
 	registration, err := c.Serve(ctx, "bait", handler, patterns.Limits{Capacity: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, body := range []string{"hello", "", "once more"} {
 		_, err := c.Request(ctx, "bait", patterns.Message{
 			Headers: patterns.Headers{{Key: "key", Value: "value"}},
@@ -145,19 +133,13 @@ func conversation(t *testing.T, r *harness.Relay) [][]byte {
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.Members(ctx, "bait"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Status(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := registration.Close(ctx); err != nil {
-		t.Fatal(err)
-	}
+	_, err = c.Members(ctx, "bait")
+	require.NoError(t, err)
+	_, err = c.Status(ctx)
+	require.NoError(t, err)
+	require.NoError(t, registration.Close(ctx))
 	all := harness.Split(tap.Heard())
-	if len(all) < 8 {
-		t.Fatalf("recorded only %d frames", len(all))
-	}
+	require.GreaterOrEqual(t, len(all), 8, "recorded frames")
 	return all
 }
 
@@ -165,9 +147,7 @@ func conversation(t *testing.T, r *harness.Relay) [][]byte {
 func honest(t *testing.T, load *harness.Load) {
 	t.Helper()
 	outcomes := load.Stop()
-	if failed := failures(outcomes); len(failed) > 0 {
-		t.Errorf("of %d honest requests these failed: %v", len(outcomes), failed)
-	}
+	require.Empty(t, failures(outcomes), "of %d honest requests these failed", len(outcomes))
 	t.Logf("%d honest requests", len(outcomes))
 }
 
@@ -176,7 +156,5 @@ func bounded(t *testing.T, before int, r *harness.Relay) {
 	t.Helper()
 	after := r.Memory()
 	t.Logf("resident: %d MiB before, %d MiB after; with what tests need of it %d MiB", before>>20, after>>20, r.RSS()>>20)
-	if after > before+growth {
-		t.Errorf("the relay grew from %d to %d MiB", before>>20, after>>20)
-	}
+	require.LessOrEqual(t, after, before+growth, "the relay grew")
 }

@@ -5,12 +5,13 @@ package tests
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/tests/harness"
@@ -32,22 +33,17 @@ func TestAGatewayShowsWhatCrosses(t *testing.T) {
 
 	status := func(want ...string) string {
 		t.Helper()
-		out := harness.Run(t, "gateway", "status", "--config", g.Config()).Ends(0).Stdout
+		out := g.Shows()
 		for _, w := range want {
-			require(t, regexp.MustCompile(strings.ReplaceAll(w, " ", `\s+`)).MatchString(out), fmt.Sprintf("%s is not in\n%s", w, out))
+			require.Regexp(t, strings.ReplaceAll(w, " ", `\s+`), out)
 		}
 		return out
 	}
 	status("NETWORK NODE PEERS ADDRESSES", `eu \S+ 1 /ip4/127.0.0.1/tcp/`, `echo eu us echo 100 lent 1/1 2 \d+ 0 0 \S*s messages_limit \d`,
 		"nobody eu us somebody 100 no member in eu 0/0 0 0 0 0 - -")
-	var s struct {
-		Crossings []struct {
-			Cluster  string `json:"cluster"`
-			Messages int    `json:"messages"`
-		} `json:"crossings"`
-	}
-	out := harness.Run(t, "gateway", "status", "--config", g.Config(), "--json").Ends(0).Stdout
-	require(t, json.Unmarshal([]byte(out), &s) == nil && len(s.Crossings) == 2 && s.Crossings[0].Messages == 2, out)
+	crossings := g.Status().Crossings
+	require.Len(t, crossings, 2)
+	require.Equal(t, 2, crossings[0].Messages)
 
 	g.Lends("cluster: echo, from: eu, to: us", "cluster: geo.*, from: eu, to: us, as: eu-geo.*")
 	g.Hangup()
@@ -88,7 +84,7 @@ func TestAGatewayRefusesWhatIsBeyondItsLimits(t *testing.T) {
 			},
 			Tunnel: func(ctx context.Context, s patterns.Tunnel) error { _, err := s.Receive(ctx); return err },
 		}, patterns.Limits{})
-		require(t, err == nil, err)
+		require.NoError(t, err)
 		us.Sees(1, cluster)
 	}
 	caller := us.Client()
@@ -98,14 +94,16 @@ func TestAGatewayRefusesWhatIsBeyondItsLimits(t *testing.T) {
 	}
 	refused := func(cluster, reason string, err error) {
 		t.Helper()
-		require(t, errors.Is(err, patterns.ErrOverloaded), fmt.Sprintf("%s: %v", cluster, err))
-		count := refusedBy(t, g, cluster, reason)
-		require(t, count > 0, cluster+": "+reason+" is not in the status")
+		require.ErrorIs(t, err, patterns.ErrOverloaded, cluster)
+		crossings := g.Status().Crossings
+		at := slices.IndexFunc(crossings, func(x harness.GatewayCrossing) bool { return x.Cluster == cluster })
+		count := crossings[at].Refused[reason]
+		require.Positive(t, count, "%s: %s is not in the status", cluster, reason)
 		page, err := g.Page("/metrics")
+		require.NoError(t, err)
 		line := fmt.Sprintf("arke_gateway_refused_total{cluster=%q,from=\"eu\",reason=%q,to=\"us\"} %d\n", cluster, reason, count)
-		require(t, err == nil && strings.Contains(page, line), fmt.Sprint(line, " is not in\n", page, err))
-		table := harness.Run(t, "gateway", "status", "--config", g.Config()).Ends(0).Stdout
-		require(t, regexp.MustCompile(`(?m)^`+cluster+` .* `+reason+fmt.Sprintf(` %d$`, count)).MatchString(table), table)
+		require.Contains(t, page, line)
+		require.Regexp(t, `(?m)^`+cluster+` .* `+reason+fmt.Sprintf(` %d$`, count), g.Shows())
 	}
 	crosses := func(cluster string, use func() error) {
 		t.Helper()
@@ -122,19 +120,19 @@ func TestAGatewayRefusesWhatIsBeyondItsLimits(t *testing.T) {
 	refused("requests", "in_flight_limit", ask("requests", nil))
 	close(release)
 	err := <-held
-	require(t, err == nil, err)
+	require.NoError(t, err)
 	crosses("requests", func() error { return ask("requests", nil) })
 
 	first, err := caller.OpenTunnel(ctx, "tunnels", patterns.Message{})
-	require(t, err == nil, err)
+	require.NoError(t, err)
 	_, err = caller.OpenTunnel(ctx, "tunnels", patterns.Message{})
 	refused("tunnels", "tunnels_limit", err)
 	err = first.Reset(1, "enough")
-	require(t, err == nil, err)
+	require.NoError(t, err)
 	crosses("tunnels", func() error { _, err := caller.OpenTunnel(ctx, "tunnels", patterns.Message{}); return err })
 
 	err = ask("bytes", make([]byte, 100_000)) // a quiet second lets one message pass, whatever its size
-	require(t, err == nil, err)
+	require.NoError(t, err)
 	refused("bytes", "bytes_limit", ask("bytes", []byte("x")))
 
 	for err = nil; err == nil; { // more than one a second, on any machine
@@ -142,27 +140,6 @@ func TestAGatewayRefusesWhatIsBeyondItsLimits(t *testing.T) {
 	}
 	refused("messages", "messages_limit", err)
 	crosses("messages", func() error { return ask("messages", nil) })
-}
-
-// refusedBy is how often a gateway has refused something of a crossing for that reason, as
-// its status says.
-func refusedBy(t *testing.T, g *harness.Gateway, cluster, reason string) (count int) {
-	t.Helper()
-	var s struct {
-		Crossings []struct {
-			Cluster string         `json:"cluster"`
-			Refused map[string]int `json:"refused"`
-		} `json:"crossings"`
-	}
-	out := harness.Run(t, "gateway", "status", "--config", g.Config(), "--json").Ends(0).Stdout
-	err := json.Unmarshal([]byte(out), &s)
-	require(t, err == nil, err)
-	for _, x := range s.Crossings {
-		if x.Cluster == cluster {
-			count = x.Refused[reason]
-		}
-	}
-	return count
 }
 
 func TestAGatewayTakesPartInARotation(t *testing.T) {

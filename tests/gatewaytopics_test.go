@@ -5,11 +5,12 @@ package tests
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/tests/harness"
@@ -55,14 +56,9 @@ func (e *ear) heard() (came, missed uint64, longest time.Duration, twice []strin
 // carried is how many messages of topics a gateway has carried.
 func carried(t *testing.T, g *harness.Gateway) (n int) {
 	t.Helper()
-	var s struct {
-		Topics []struct {
-			Messages int `json:"messages"`
-		} `json:"topics"`
-	}
-	out := harness.Run(t, "gateway", "status", "--config", g.Config(), "--json").Ends(0).Stdout
-	require(t, json.Unmarshal([]byte(out), &s) == nil && len(s.Topics) == 1, out)
-	return s.Topics[0].Messages
+	topics := g.Status().Topics
+	require.Len(t, topics, 1)
+	return topics[0].Messages
 }
 
 func TestAKilledGatewayLosesNoPublicationSilently(t *testing.T) {
@@ -84,13 +80,13 @@ func TestAKilledGatewayLosesNoPublicationSilently(t *testing.T) {
 			o.Queue = "workers"
 		}
 		_, err := us.Client().Subscribe(t.Context(), "quotes.>", e, o)
-		require(t, err == nil, err)
+		require.NoError(t, err)
 	}
 	from, next := eu.Client(), uint64(1)
 	publish := func() {
 		body := binary.BigEndian.AppendUint64(nil, next)
 		err := from.Publish(t.Context(), "quotes.x", patterns.Message{Body: body})
-		require(t, err == nil, err)
+		require.NoError(t, err)
 		next++
 	}
 	harness.Eventually(t, harness.Patience, "both hear what is published in eu", func() error {
@@ -126,7 +122,7 @@ func TestAKilledGatewayLosesNoPublicationSilently(t *testing.T) {
 			time.Sleep(ahead)
 		}
 	}
-	require(t, killed, "nobody was killed")
+	require.True(t, killed, "nobody was killed")
 	for name, e := range ears {
 		want := next - first[name]
 		harness.Eventually(t, harness.Patience, name+" has all, or knows what is missing", func() error {
@@ -138,6 +134,6 @@ func TestAKilledGatewayLosesNoPublicationSilently(t *testing.T) {
 		})
 		came, missed, longest, _ := e.heard()
 		t.Logf("%s: %d came, %d are told to be missing, nothing came for %s at most", name, came, missed, longest.Round(time.Millisecond))
-		require(t, longest < 2*time.Second, longest)
+		require.True(t, longest < 2*time.Second, longest)
 	}
 }

@@ -6,6 +6,8 @@ package tests
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -78,16 +80,12 @@ func TestRelaysRememberTheirPeers(t *testing.T) {
 		r.Forget()
 	}
 	for _, r := range relays {
-		if code := r.Terminate(); code != 0 {
-			t.Errorf("a relay ended with status %d", code)
-		}
+		r.Terminate().Ends(0)
 	}
 	harness.RestartAll(relays...)
 	harness.Together(t, relays...)
 	for i, r := range relays {
-		if r.Peer() != peers[i] {
-			t.Errorf("relay %d was %s and is %s now", i, peers[i], r.Peer())
-		}
+		require.Equal(t, peers[i], r.Peer(), "relay %d", i)
 	}
 	relays[0].Serves("echo", "--echo")
 	relays[2].Sees(1, "echo")

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -44,7 +46,7 @@ func TestAClusterWithAKeyIsForWhoHoldsItsFile(t *testing.T) {
 		r.Requests("vault", "x", "--cluster-key-file", third).Ends(3).Says("vault", "your key is not theirs", "--cluster-key-file")
 	}
 	status, _, err := a.Status()
-	require(t, err == nil && status.Drops["relay.refused"] == 0, err)
+	require.True(t, err == nil && status.Drops["relay.refused"] == 0, err)
 	harness.Run(t, "request", "vault", "x", "--socket", a.Socket(), "--cluster-key-file", filepath.Join(harness.Folder(t), "none")).Ends(1).Says("--cluster-key-file", "none")
 	harness.Run(t, "request", "vault", "x", "--socket", a.Socket(), "--cluster-key-file", one, "--cluster-key-file", one).Ends(1).Says("vault", "twice")
 	harness.Run(t, "request", "vault", "x", "--socket", a.Socket(), "--cluster-key-file", clusterKeys(t, "topic:prices.eu")).Ends(5).Says("refuses", "prices.eu", "first word")
@@ -72,14 +74,14 @@ func TestProgramsBringKeysOfTopics(t *testing.T) {
 		for _, s := range all {
 			got := gets(t, s, 2)
 			for _, line := range got {
-				require(t, strings.Contains(line, "of "+who), fmt.Sprint(who, got))
+				require.True(t, strings.Contains(line, "of "+who), fmt.Sprint(who, got))
 			}
 		}
 	}
 	time.Sleep(time.Second)
 	for who, all := range subscribers {
 		for _, s := range all {
-			require(t, len(s.Printed()) == 2, fmt.Sprint(who, s.Printed()))
+			require.True(t, len(s.Printed()) == 2, fmt.Sprint(who, s.Printed()))
 		}
 	}
 }
@@ -113,20 +115,20 @@ func TestPlaintextIsInNoOtherRelaysMemory(t *testing.T) {
 	a.Does("publish", "rates.eu", sealed, "--cluster-key-file", rates).Ends(0)
 	gets(t, brought, 1)
 	a.Does("publish", "news.eu", control).Ends(0)
-	require(t, strings.Contains(gets(t, all, 1)[0], control), all.Printed())
+	require.True(t, strings.Contains(gets(t, all, 1)[0], control), all.Printed())
 
 	found := func(r *harness.Relay, text string) bool {
 		is, err := inMemory(r.PID(), text)
 		if errors.Is(err, os.ErrPermission) {
 			t.Skip("the memory of another process may not be read here")
 		}
-		require(t, err == nil, err)
+		require.NoError(t, err)
 		return is
 	}
-	require(t, found(other, control), "the control is not found: this test could not fail")
-	require(t, found(a, sealed) || found(b, sealed), "the ends do not have it: this test could not fail")
-	require(t, !found(other, sealed), "a relay without the key has the plaintext")
-	require(t, len(all.Printed()) == 1, all.Printed())
+	require.True(t, found(other, control), "the control is not found: this test could not fail")
+	require.True(t, found(a, sealed) || found(b, sealed), "the ends do not have it: this test could not fail")
+	require.True(t, !found(other, sealed), "a relay without the key has the plaintext")
+	require.Len(t, all.Printed(), 1)
 }
 
 // marker is a text that is nowhere else. Its parts are put together here, so that the

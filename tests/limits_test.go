@@ -6,12 +6,13 @@ package tests
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
@@ -27,18 +28,17 @@ func TestOneBeyondEachLimitOfAnAttachedMember(t *testing.T) {
 	program := b.Client()
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()
-	hold := func(ctx context.Context) { <-ctx.Done() }
 	serve := func(cluster string, limits patterns.Limits) {
 		t.Helper()
 		_, err := program.Serve(ctx, cluster, patterns.Service{
 			Request: func(ctx context.Context, _ *patterns.Request) (patterns.Message, error) {
-				hold(ctx)
+				<-ctx.Done()
 				return patterns.Message{}, nil
 			},
-			Push:   func(ctx context.Context, _ *patterns.Request) { hold(ctx) },
-			Tunnel: func(ctx context.Context, _ patterns.Tunnel) error { hold(ctx); return nil },
+			Push:   func(ctx context.Context, _ *patterns.Request) { <-ctx.Done() },
+			Tunnel: func(ctx context.Context, _ patterns.Tunnel) error { <-ctx.Done(); return nil },
 		}, limits)
-		require(t, err == nil, err)
+		require.NoError(t, err)
 	}
 	serve("handlers", patterns.Limits{Concurrency: 2, QueueLength: -1})
 	serve("length", patterns.Limits{Concurrency: 1, QueueLength: 2})
@@ -70,13 +70,12 @@ func TestOneBeyondEachLimitOfAnAttachedMember(t *testing.T) {
 		a.Sees(1, limit.cluster)
 		for range limit.fit {
 			err := limit.use(app, limit.cluster)
-			require(t, err == nil, fmt.Sprintf("%s: %v", limit.cluster, err))
+			require.NoError(t, err, limit.cluster)
 		}
 		before := limit.relay.Dropped(limit.counter)
 		err := limit.use(app, limit.cluster)
-		require(t, errors.Is(err, limit.err), fmt.Sprintf("%s: %v", limit.cluster, err))
-		grown := limit.relay.Dropped(limit.counter) - before
-		require(t, grown > 0, fmt.Sprintf("%s: %s grew by %d", limit.cluster, limit.counter, grown))
+		require.ErrorIs(t, err, limit.err, limit.cluster)
+		require.Greater(t, limit.relay.Dropped(limit.counter), before, "%s: %s", limit.cluster, limit.counter)
 	}
 }
 
@@ -92,13 +91,13 @@ func TestOneClientMoreThanARelayTakes(t *testing.T) {
 		last = a.Client()
 	}
 	over, err := client.New(client.Config{Socket: a.Socket()})
-	require(t, err == nil, err)
+	require.NoError(t, err)
 	defer over.Close()
 	err = over.Start(t.Context())
-	require(t, errors.Is(err, client.ErrTooManyClients) && errors.Is(err, patterns.ErrTooMany), err)
+	require.True(t, errors.Is(err, client.ErrTooManyClients) && errors.Is(err, patterns.ErrTooMany), err)
 	a.Requests("echo", "x").Ends(14).Says("as many clients as it may have")
-	require(t, a.Dropped("refused.too_many_clients") == before+2, a.Dropped("refused.too_many_clients"))
-	require(t, last.Close() == nil, "")
+	require.Equal(t, before+2, a.Dropped("refused.too_many_clients"))
+	require.NoError(t, last.Close())
 	harness.Eventually(t, harness.Patience, "that there is room", func() error { return over.Start(t.Context()) })
 }
 
@@ -110,12 +109,12 @@ func TestWhatATopicDoesNotTakeIsCounted(t *testing.T) {
 	a := harness.NewNetwork(t).Relay("a")
 	app := a.Client()
 	publish := func(m patterns.Message) error { return app.Publish(t.Context(), "news", m) }
-	require(t, publish(patterns.Message{Body: make([]byte, 1<<20)}) == nil, "")
+	require.NoError(t, publish(patterns.Message{Body: make([]byte, 1<<20)}))
 	err := publish(patterns.Message{Body: make([]byte, 1<<20+1)})
-	require(t, errors.Is(err, patterns.ErrTooLarge), err)
+	require.ErrorIs(t, err, patterns.ErrTooLarge)
 	err = publish(patterns.Message{Headers: patterns.Headers{{Value: strings.Repeat("v", patterns.MaxHeaderBytes)}}})
-	require(t, errors.Is(err, patterns.ErrTooLarge), err)
-	require(t, app.Drops()["publish.too_large"] == 2, app.Drops())
+	require.ErrorIs(t, err, patterns.ErrTooLarge)
+	require.True(t, app.Drops()["publish.too_large"] == 2, app.Drops())
 
 	ignore := patterns.SubscriberFunc(func(patterns.Publication) {})
 	subscribe := func() error {
@@ -124,11 +123,11 @@ func TestWhatATopicDoesNotTakeIsCounted(t *testing.T) {
 	}
 	for range 4096 {
 		err := subscribe()
-		require(t, err == nil, err)
+		require.NoError(t, err)
 	}
 	err = subscribe()
-	require(t, errors.Is(err, client.ErrTooManySubscriptions) && errors.Is(err, patterns.ErrTooMany), err)
-	require(t, a.Dropped("subscription.too_many") == 1, a.Dropped("subscription.too_many"))
+	require.True(t, errors.Is(err, client.ErrTooManySubscriptions) && errors.Is(err, patterns.ErrTooMany), err)
+	require.EqualValues(t, 1, a.Dropped("subscription.too_many"))
 }
 
 func TestFloodStaysWithinTheLimits(t *testing.T) {
@@ -162,7 +161,7 @@ func TestFloodStaysWithinTheLimits(t *testing.T) {
 		},
 		Push: func(context.Context, *patterns.Request) { work() },
 	}, patterns.Limits{Concurrency: concurrency, QueueLength: 1 << 20, QueueBytes: queue})
-	require(t, err == nil, err)
+	require.NoError(t, err)
 	a.Sees(1, "slow")
 	a.Sees(1, "echo")
 	before := b.RSS()
@@ -225,8 +224,8 @@ func TestFloodStaysWithinTheLimits(t *testing.T) {
 	wg.Wait()
 	t.Logf("%d offered, %d refused, %d done, in %v; the relay grew by %.1f MB, its limits are %.1f MB; an honest reply was overtaken by %d",
 		offered.Load(), refused.Load(), done.Load(), took, float64(most-before)/1e6, float64(limits)/1e6, overtaken.Load())
-	require(t, offered.Load() > int64(10*capacity*span.Seconds()), offered.Load())
-	require(t, overtaken.Load() < max(10*capacity, int64(float64(ended.Load())/took.Seconds())), overtaken.Load())
-	require(t, refused.Load() > 0 && strange.Load() == 0, strange.Load())
-	require(t, most-before < limits*harness.RaceMemory, most-before)
+	require.True(t, offered.Load() > int64(10*capacity*span.Seconds()), offered.Load())
+	require.True(t, overtaken.Load() < max(10*capacity, int64(float64(ended.Load())/took.Seconds())), overtaken.Load())
+	require.True(t, refused.Load() > 0 && strange.Load() == 0, strange.Load())
+	require.True(t, most-before < limits*harness.RaceMemory, most-before)
 }

@@ -10,6 +10,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -28,4 +30,17 @@ func alone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// write writes a file that nobody else may read, if it is new.
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 }

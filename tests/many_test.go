@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -24,9 +26,7 @@ func objects(t *testing.T, text string) []map[string]any {
 	var all []map[string]any
 	for line := range strings.Lines(text) {
 		var o map[string]any
-		if err := json.Unmarshal([]byte(line), &o); err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(line), &o), line)
 		all = append(all, o)
 	}
 	return all
@@ -43,27 +43,27 @@ func TestSurveyAsksEverybody(t *testing.T) {
 	a.Sees(3, "who")
 
 	result := a.Does("survey", "who", "three").Ends(0)
-	require(t, slices.Equal(lines(result.Stdout), []string{"one", "three-survey", "two"}), result)
+	require.True(t, slices.Equal(lines(result.Stdout), []string{"one", "three-survey", "two"}), result)
 
 	all := objects(t, a.Does("survey", "who", "x", "--json").Ends(0).Stdout)
-	require(t, len(all) == 4, all)
+	require.Len(t, all, 4)
 	last := all[3]
-	require(t, last["complete"] == true && last["replies"] == 3.0 && len(last["missing"].([]any)) == 0, last)
+	require.True(t, last["complete"] == true && last["replies"] == 3.0 && len(last["missing"].([]any)) == 0, last)
 	for _, answer := range all[:3] {
-		require(t, answer["outcome"] == "reply" && answer["member"] != "" && answer["peer"] != "", answer)
+		require.True(t, answer["outcome"] == "reply" && answer["member"] != "" && answer["peer"] != "", answer)
 	}
 
 	refuses := b.Serves("who", "--exec", "echo not today >&2; exit 1")
 	a.Sees(4, "who")
 	result = a.Does("survey", "who", "three").Ends(0)
-	require(t, strings.Contains(result.Stderr, "not today") && len(lines(result.Stdout)) == 3, result)
+	require.True(t, strings.Contains(result.Stderr, "not today") && len(lines(result.Stdout)) == 3, result)
 	refuses.Terminate()
 	a.Sees(3, "who")
 
 	b.Serves("who", "--exec", "sleep 600")
 	a.Sees(4, "who")
 	result = a.Does("survey", "who", "three", "--timeout", "700ms").Ends(6).Says("3 of 4 members of who answered", "missing: ", ": deadline")
-	require(t, len(lines(result.Stdout)) == 3, result)
+	require.True(t, len(lines(result.Stdout)) == 3, result)
 	a.Does("survey", "nobody", "x").Ends(3).Says("nobody serves nobody")
 }
 
@@ -99,16 +99,16 @@ func TestPushGoesToOneMemberAndBroadcastToAll(t *testing.T) {
 		a.Does("push", "log", fmt.Sprintf("push%d", i)).Gets("")
 	}
 	pushed := object(t, a.Does("push", "log", "push5", "--json").Ends(0))
-	require(t, pushed["outcome"] == "accepted" && pushed["member"] != "", pushed)
+	require.True(t, pushed["outcome"] == "accepted" && pushed["member"] != "", pushed)
 	for i := range 6 {
 		comes(fmt.Sprintf("push%d", i), 1)
 	}
 
 	a.Does("broadcast", "log", "news").Gets("taken by 3 members on 2 nodes\n")
 	comes("news", 3)
-	require(t, slices.Contains(members[2].Printed(), "news-by-broadcast"), printed())
+	require.True(t, slices.Contains(members[2].Printed(), "news-by-broadcast"), printed())
 	told := object(t, a.Does("broadcast", "log", "more", "--json").Ends(0))
-	require(t, told["complete"] == true && told["members"] == 3.0 && told["nodes"] == 2.0, told)
+	require.True(t, told["complete"] == true && told["members"] == 3.0 && told["nodes"] == 2.0, told)
 	comes("more", 3)
 
 	b.Serves("pipe", "--tunnel-echo")
@@ -130,14 +130,12 @@ func TestPushedWorkIsFinishedByADrain(t *testing.T) {
 	for i := range 8 {
 		a.Does("push", "jobs", fmt.Sprintf("job%d", i)).Gets("")
 	}
-	if code := worker.Terminate(); code != 0 {
-		t.Errorf("status %d", code)
-	}
+	worker.Terminate().Ends(0)
 	var done []string
 	for _, line := range worker.Printed() {
 		if strings.HasPrefix(line, "job") {
 			done = append(done, line)
 		}
 	}
-	require(t, len(done) == 8, worker.Printed())
+	require.True(t, len(done) == 8, worker.Printed())
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -34,9 +36,7 @@ func BenchmarkATunnelAcrossAnOcean(b *testing.B) {
 	for range b.N {
 		sums[0] += bare.rate(b, near.Dial(far.At(9000)))
 		c, err := net.Dial("tcp", port)
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		sums[1] += beside.rate(b, c)
 	}
 	b.ReportMetric(sums[0]/float64(b.N), "tcp-Mbit/s")
@@ -46,9 +46,7 @@ func BenchmarkATunnelAcrossAnOcean(b *testing.B) {
 
 func loopback(b *testing.B) net.Listener {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	return l
 }
 

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -28,17 +30,9 @@ func TestARelayIsSharedUnderAPolicy(t *testing.T) {
 		t.Skip("only root can be somebody else")
 	}
 	dir := harness.Folder(t)
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(dir, 0o755))
 	socket, file := filepath.Join(dir, "run", "relay.sock"), filepath.Join(dir, "policy")
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("user root may serve, call, publish, subscribe >\nuser root may call $status\ngroup " + strconv.Itoa(guestGroup) + " may call greeting\n")
+	write(t, file, "user root may serve, call, publish, subscribe >\nuser root may call $status\ngroup "+strconv.Itoa(guestGroup)+" may call greeting\n")
 	harness.Run(t, "policy", file).Gets(file + ": 3 rules\n")
 	relay := harness.Command{Args: []string{
 		"relay", "--dev", "--socket", socket, "--allow-group", strconv.Itoa(guestGroup), "--policy", file,
@@ -55,18 +49,16 @@ func TestARelayIsSharedUnderAPolicy(t *testing.T) {
 	as(guest, guestGroup, "status").Ends(8).Says("policy")
 	as(guest, guest, "request", "greeting", "hi").Ends(8).Says("does not take programs of this user")
 
-	write("user root may call $status\nuser root may cal secret\n")
+	write(t, file, "user root may call $status\nuser root may cal secret\n")
 	relay.Hangup()
-	harness.Eventually(t, harness.Patience, "that the fault is told", func() error { return relay.Logs("the old one still holds") })
+	relay.Tells("the old one still holds")
 	as(guest, guestGroup, "request", "greeting", "hi").Gets("hi")
-	write("user root may serve, call, publish, subscribe >\nuser 54321 may call secret\n")
+	write(t, file, "user root may serve, call, publish, subscribe >\nuser 54321 may call secret\n")
 	relay.Hangup()
-	harness.Eventually(t, harness.Patience, "the new policy", func() error { return relay.Logs("policy read again") })
+	relay.Tells("policy read again")
 	as(guest, guestGroup, "request", "secret", "hi").Gets("hi")
 	as(guest, guestGroup, "request", "greeting", "hi").Ends(8)
-	if err := relay.Logs(`"who": "user 54321"`); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, relay.Logs(`"who": "user 54321"`))
 }
 
 func TestAForeignRelayIsNotTrusted(t *testing.T) {
@@ -77,9 +69,7 @@ func TestAForeignRelayIsNotTrusted(t *testing.T) {
 		t.Skip("only root can be somebody else")
 	}
 	dir := harness.Folder(t)
-	if err := os.Chown(dir, guest, guestGroup); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chown(dir, guest, guestGroup))
 	env := []string{"XDG_RUNTIME_DIR=" + dir}
 	harness.Command{Args: []string{"relay", "--dev"}, Env: env, User: guest, Group: guestGroup}.Start(t, "arke relay ready ")
 	ask := func(args ...string) harness.Result {
@@ -94,16 +84,12 @@ func TestThePolicyCommandAnswers(t *testing.T) {
 	// This test asks a policy without a relay, as who writes one does.
 	scenario(t)
 	file := filepath.Join(harness.Folder(t), "policy")
-	if err := os.WriteFile(file, []byte("user 7 may call geo.>\ntoken ci may publish build.*\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, "user 7 may call geo.>\ntoken ci may publish build.*\n")
 	harness.Run(t, "policy", file).Gets(file + ": 2 rules\n")
 	harness.Run(t, "policy", file, "--user", "7", "call", "geo.eu").Gets("line 1 of the policy allows it, for user 7\n")
 	harness.Run(t, "policy", file, "--user", "8", "call", "geo.eu").Ends(8).Says("no rule")
 	harness.Run(t, "policy", file, "--token", "ci", "publish", "build.done").Gets("line 2 of the policy allows it, for token ci\n")
 	harness.Run(t, "policy", file, "--user", "7", "read", "geo").Ends(1).Says("no verb")
-	if err := os.Chmod(file, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(file, 0o666))
 	harness.Run(t, "policy", file).Ends(1).Says("chmod go-w")
 }

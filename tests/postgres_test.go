@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -27,6 +29,33 @@ func database(t *testing.T, settings ...string) (db *harness.Postgres, port stri
 	return db, a.Forwards("db").Said()
 }
 
+// carriesMuch has PostgreSQL read and take megabytes through the port, and refuse what
+// makes no sense.
+func carriesMuch(t *testing.T, db *harness.Postgres, port string) {
+	t.Helper()
+	began := time.Now()
+	got, err := db.Psql(port, "select repeat('x', 8000000)")
+	require.NoError(t, err)
+	require.True(t, got == strings.Repeat("x", 8_000_000)+"\n", "%d bytes", len(got))
+	t.Logf("8 MB are read in %s", time.Since(began).Round(time.Millisecond))
+	_, err = db.Psql(port, "select * from missing")
+	require.ErrorContains(t, err, `relation "missing" does not exist`)
+
+	var rows strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&rows, "%d\tnumber %d\n", i, i)
+	}
+	_, err = db.Psql(port, "create table numbers (n int, name text)")
+	require.NoError(t, err)
+	began = time.Now()
+	_, err = db.PsqlReads(port, "copy numbers from stdin", rows.String())
+	require.NoError(t, err)
+	t.Logf("100,000 rows are copied in %s", time.Since(began).Round(time.Millisecond))
+	got, err = db.Psql(port, "select count(*), sum(n) from numbers where name = 'number ' || n")
+	require.NoError(t, err)
+	require.Equal(t, "100000|4999950000\n", got)
+}
+
 func TestPostgreSQLWorksThroughTunnels(t *testing.T) {
 	// This test checks real software, psql and pgbench, against a PostgreSQL
 	// server that is a member of a cluster: results of megabytes, bulk input,
@@ -35,31 +64,18 @@ func TestPostgreSQLWorksThroughTunnels(t *testing.T) {
 	db, port := database(t, "fsync=off")
 
 	got, err := db.Psql(port, "select 6*7, current_user")
-	require(t, err == nil && got == "42|arke\n", fmt.Sprint(got, err))
-	got, err = db.Psql(port, "select repeat('x', 8000000)")
-	require(t, err == nil && got == strings.Repeat("x", 8_000_000)+"\n", err)
-	_, err = db.Psql(port, "select * from missing")
-	require(t, err != nil && strings.Contains(err.Error(), `relation "missing" does not exist`), err)
-
-	var rows strings.Builder
-	for i := range 100_000 {
-		fmt.Fprintf(&rows, "%d\tnumber %d\n", i, i)
-	}
-	_, err = db.Psql(port, "create table numbers (n int, name text)")
-	require(t, err == nil, err)
-	_, err = db.PsqlReads(port, "copy numbers from stdin", rows.String())
-	require(t, err == nil, err)
-	got, err = db.Psql(port, "select count(*), sum(n) from numbers where name = 'number ' || n")
-	require(t, err == nil && got == "100000|4999950000\n", fmt.Sprint(got, err))
+	require.NoError(t, err)
+	require.Equal(t, "42|arke\n", got)
+	carriesMuch(t, db, port)
 
 	_, err = db.Pgbench(port, "-i", "-s", "1", "-q")
-	require(t, err == nil, err)
+	require.NoError(t, err)
 	load, err := db.Pgbench(port, "-c", "8", "-j", "2", "-T", "5")
-	require(t, err == nil && load.Failed == 0 && load.Transactions > 0, fmt.Sprint(load.Text, err))
+	require.True(t, err == nil && load.Failed == 0 && load.Transactions > 0, fmt.Sprint(load.Text, err))
 	t.Logf("pgbench, 8 clients: %d transactions, %.0f per second", load.Transactions, load.PerSecond)
 	// A last look with other eyes: every transaction is there, once.
 	got, err = db.Psql(db.HostPort(), "select count(*) from pgbench_history")
-	require(t, err == nil && got == fmt.Sprintf("%d\n", load.Transactions), fmt.Sprint(got, load.Text, err))
+	require.True(t, err == nil && got == fmt.Sprintf("%d\n", load.Transactions), fmt.Sprint(got, load.Text, err))
 }
 
 func TestPgbenchThroughArkeBesideDirect(t *testing.T) {
@@ -71,7 +87,7 @@ func TestPgbenchThroughArkeBesideDirect(t *testing.T) {
 	}
 	db, port := database(t)
 	_, err := db.Pgbench(port, "-i", "-s", "10", "-q")
-	require(t, err == nil, err)
+	require.NoError(t, err)
 	seconds := fmt.Sprint(max(int(pgbenchTime.Round(time.Second).Seconds()), 1))
 	for _, mix := range []struct {
 		name string
@@ -80,7 +96,7 @@ func TestPgbenchThroughArkeBesideDirect(t *testing.T) {
 		var rate [2]float64
 		for i, where := range []string{db.HostPort(), port} {
 			load, err := db.Pgbench(where, append([]string{"-c", "8", "-j", "2", "-T", seconds}, mix.args...)...)
-			require(t, err == nil && load.Failed == 0 && load.Transactions > 0, fmt.Sprint(load.Text, err))
+			require.True(t, err == nil && load.Failed == 0 && load.Transactions > 0, fmt.Sprint(load.Text, err))
 			rate[i] = load.PerSecond
 		}
 		t.Logf("%s, scale 10, 8 clients, %s s: direct %.0f transactions/s, through Arke %.0f, ratio %.2f", mix.name, seconds, rate[0], rate[1], rate[1]/rate[0])

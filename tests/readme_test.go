@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -20,22 +22,17 @@ func TestReadmeIsShortAndItsLinksLead(t *testing.T) {
 	// This test checks that the README can be read in one go, and that what it
 	// points at in this repository is there.
 	text := read(t, pages[0])
-	if n := strings.Count(text, "\n"); n > 150 {
-		t.Errorf("the README has %d lines", n)
-	}
+	require.LessOrEqual(t, strings.Count(text, "\n"), 150, "lines of the README")
 	for _, link := range regexp.MustCompile(`\]\(([^)#]+)`).FindAllStringSubmatch(text, -1) {
 		if strings.Contains(link[1], "://") {
 			continue
 		}
-		if _, err := os.Stat(filepath.Join("..", link[1])); err != nil {
-			t.Errorf("a link leads nowhere: %v", err)
-		}
+		_, err := os.Stat(filepath.Join("..", link[1]))
+		require.NoError(t, err, "a link leads nowhere")
 	}
 	make := read(t, "../Makefile")
 	for _, target := range regexp.MustCompile(`(?m)^make ([a-z-]+)`).FindAllStringSubmatch(text, -1) {
-		if !strings.Contains(make, "\n"+target[1]+":") {
-			t.Errorf("there is no target %q", target[1])
-		}
+		require.Contains(t, make, "\n"+target[1]+":", "there is no such target")
 	}
 }
 
@@ -56,38 +53,21 @@ func TestCommandsOfThePagesExist(t *testing.T) {
 				args = append(args, strings.TrimSpace(found[2]))
 			}
 			help := harness.Run(t, append(args, "--help")...).Ends(0)
-			if !strings.Contains(help.Stdout, "arke "+strings.Join(args, " ")) {
-				t.Errorf("%s: there is no command for %q", page, found[0])
-			}
+			require.Contains(t, help.Stdout, "arke "+strings.Join(args, " "), "%s: there is no command for %q", page, found[0])
 			for _, f := range flag.FindAllString(found[2]+found[3], -1) {
-				if !strings.Contains(help.Stdout, f+" ") && !strings.Contains(help.Stdout, f+"\n") {
-					t.Errorf("%s: %q has no %s", page, found[0], f)
-				}
+				require.Regexp(t, regexp.QuoteMeta(f)+`[ \n]`, help.Stdout, "%s: %q has no %s", page, found[0], f)
 			}
 			shown++
 		}
 	}
-	if shown < 30 {
-		t.Errorf("only %d commands were found", shown)
-	}
-}
-
-func read(t *testing.T, file string) string {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	require.GreaterOrEqual(t, shown, 30, "commands")
 }
 
 func TestSlowTestsAreRunByCI(t *testing.T) {
 	// This test checks the list of tests that make test leaves out: each exists,
 	// where make slow looks for it, and CI calls that.
 	_, list, found := strings.Cut(read(t, "../Makefile"), "\nSLOW = ")
-	if !found {
-		t.Fatal("the Makefile has no list of slow tests")
-	}
+	require.True(t, found, "the Makefile has no list of slow tests")
 	list, _, _ = strings.Cut(list, "\n")
 	var sources strings.Builder
 	for _, folder := range []string{"../sim", "../gateway", "../patterns/pubsub", "."} {
@@ -97,16 +77,10 @@ func TestSlowTestsAreRunByCI(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	for name := range strings.SplitSeq(list, "|") {
-		if n := strings.Count(sources.String(), "\nfunc "+name+"(t *testing.T) {"); n != 1 {
-			t.Errorf("there are %d tests %s", n, name)
-		}
+		require.Equal(t, 1, strings.Count(sources.String(), "\nfunc "+name+"(t *testing.T) {"), "tests %s", name)
 	}
-	if !regexp.MustCompile(`(?m)^make .*\btest slow\b`).MatchString(read(t, "../.ci/run")) {
-		t.Error("CI does not run make test slow")
-	}
+	require.Regexp(t, `(?m)^make .*\btest slow\b`, read(t, "../.ci/run"))
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
 	"github.com/arke-mesh/arke/tests/harness"
@@ -42,7 +44,7 @@ func TestKeysAreRotatedUnderLoad(t *testing.T) {
 
 	var heard tally
 	_, err := c.Client().Subscribe(t.Context(), "news.>", &heard, patterns.SubscribeOptions{})
-	require(t, err == nil, err)
+	require.NoError(t, err)
 	load := harness.StartLoad(t, 300, func(n int) error {
 		if n%10 == 0 {
 			published.Add(1)
@@ -65,16 +67,6 @@ func TestKeysAreRotatedUnderLoad(t *testing.T) {
 		tunnels = append(tunnels, carries(t, caller, "pipe"))
 	}
 
-	passes := func() {
-		t.Helper()
-		done := load.Done()
-		harness.Eventually(t, harness.Patience, "that the work goes on", func() error {
-			if load.Done() < done+100 {
-				return errors.New("requests don't")
-			}
-			return nil
-		})
-	}
 	read := map[*harness.Relay]int{}
 	rotate := func(args ...string) {
 		t.Helper()
@@ -88,7 +80,7 @@ func TestKeysAreRotatedUnderLoad(t *testing.T) {
 				}
 				return nil
 			})
-			passes()
+			passed(t, load, 100)
 		}
 	}
 	for range 3 {
@@ -96,7 +88,7 @@ func TestKeysAreRotatedUnderLoad(t *testing.T) {
 		rotate("--key-file", vault, "--cluster", "vault", "--overlap", "1h")
 	}
 	for n, err := range load.Stop() {
-		require(t, err == nil, fmt.Sprint("request ", n, ": ", err))
+		require.NoError(t, err, "request %d", n)
 	}
 	for _, c := range tunnels {
 		c.ends()
@@ -107,9 +99,9 @@ func TestKeysAreRotatedUnderLoad(t *testing.T) {
 		}
 		return nil
 	})
-	require(t, heard.missed.Load() == 0 && heard.delivered.Load() == published.Load(), fmt.Sprint(heard.missed.Load(), heard.delivered.Load(), published.Load()))
+	require.True(t, heard.missed.Load() == 0 && heard.delivered.Load() == published.Load(), fmt.Sprint(heard.missed.Load(), heard.delivered.Load(), published.Load()))
 	for _, r := range relays {
-		require(t, r.Logs(`"accepted": [4, 3], "seals": 4`) == nil, r.Log())
+		require.NoError(t, r.Logs(`"accepted": [4, 3], "seals": 4`))
 	}
 }
 
@@ -117,14 +109,10 @@ func TestKeysAreRotatedUnderLoad(t *testing.T) {
 func holds(t *testing.T, r *harness.Relay, key string) *client.Client {
 	t.Helper()
 	file, err := client.ReadKeys(key)
-	require(t, err == nil, err)
+	require.NoError(t, err)
 	cfg := client.Config{Socket: r.Socket()}
 	cfg.Keys = append(cfg.Keys, file)
-	c, err := client.New(cfg)
-	require(t, err == nil, err)
-	require(t, c.Start(t.Context()) == nil, "can't attach")
-	t.Cleanup(func() { c.Close() })
-	return c
+	return harness.Attach(t, cfg)
 }
 
 // carrier is a tunnel that carries numbers there and back until it is told to end.
@@ -138,7 +126,7 @@ type carrier struct {
 func carries(t *testing.T, c *client.Client, cluster string) *carrier {
 	t.Helper()
 	tunnel, err := c.OpenTunnel(t.Context(), cluster, patterns.Message{}, patterns.WaitForMember())
-	require(t, err == nil, err)
+	require.NoError(t, err)
 	r := &carrier{t: t, stop: make(chan struct{}), done: make(chan error, 1)}
 	go func() {
 		defer tunnel.Close()
@@ -156,16 +144,8 @@ func (r *carrier) run(tunnel patterns.Tunnel) error {
 		case <-r.stop:
 			return nil
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
-		want := fmt.Sprint(r.rounds)
-		err := tunnel.Send(ctx, []byte(want))
-		var got []byte
-		if err == nil {
-			got, err = tunnel.Receive(ctx)
-		}
-		cancel()
-		if err != nil || string(got) != want {
-			return fmt.Errorf("round %d: %q, %w", r.rounds, got, err)
+		if err := harness.ThereAndBack(tunnel, harness.Patience, fmt.Sprint(r.rounds)); err != nil {
+			return fmt.Errorf("round %d: %w", r.rounds, err)
 		}
 	}
 }
@@ -175,5 +155,5 @@ func (r *carrier) ends() {
 	r.t.Helper()
 	close(r.stop)
 	err := <-r.done
-	require(r.t, err == nil && r.rounds > 10, fmt.Sprint(r.rounds, " rounds: ", err))
+	require.True(r.t, err == nil && r.rounds > 10, fmt.Sprint(r.rounds, " rounds: ", err))
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -45,22 +47,18 @@ func TestPublishedLinesReachEverySubscriberInOrder(t *testing.T) {
 	a.Reads(text.String(), "publish", "weather.berlin.temperature", "-").Gets("")
 	for _, p := range []*harness.Process{exact, word, root} {
 		got := gets(t, p, 100)
-		require(t, slices.Equal(got, want), got)
+		require.True(t, slices.Equal(got, want), got)
 	}
-	if code := exact.Wait(harness.Patience); code != 0 {
-		t.Errorf("status %d after --count", code)
-	}
+	exact.Ends(0)
 	for i, o := range objects(t, strings.Join(gets(t, rest, 100), "\n")) {
-		require(t, o["topic"] == "weather.berlin.temperature" && o["from"] == a.Peer() && o["body"] == want[i], o)
+		require.True(t, o["topic"] == "weather.berlin.temperature" && o["from"] == a.Peer() && o["body"] == want[i], o)
 	}
 	sent := object(t, b.Does("publish", "weather.paris.temperature", "30", "--count", "3", "--rate", "100", "--json").Ends(0))
-	require(t, sent["sent"] == 3.0, sent)
+	require.True(t, sent["sent"] == 3.0, sent)
 	got := gets(t, word, 103)[100:]
-	require(t, slices.Equal(got, []string{"30", "30", "30"}), got)
-	require(t, len(other.Printed()) == 0, other.Printed())
-	if code := word.Terminate(); code != 0 {
-		t.Errorf("status %d after a signal", code)
-	}
+	require.True(t, slices.Equal(got, []string{"30", "30", "30"}), got)
+	require.Len(t, other.Printed(), 0)
+	word.Terminate().Ends(0)
 	a.Does("publish", "nobody.listens", "x").Gets("")
 }
 
@@ -85,9 +83,9 @@ func TestQueueSharesTheMessages(t *testing.T) {
 	})
 	all := slices.Concat(first[0].Printed(), first[1].Printed())
 	slices.Sort(all)
-	require(t, len(all) == 200 && len(slices.Compact(all)) == 200, all)
+	require.True(t, len(all) == 200 && len(slices.Compact(all)) == 200, all)
 	for _, p := range first {
-		require(t, len(p.Printed()) > 0, "one worker got nothing")
+		require.True(t, len(p.Printed()) > 0, "one worker got nothing")
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -35,9 +37,8 @@ func TestTunnelConnectsInputAndOutput(t *testing.T) {
 	a.Reads("hello", "tunnel", "echo").Gets("hello")
 	a.Reads("", "tunnel", "echo").Gets("")
 	large := strings.Repeat("0123456789abcdef", 1<<18) // 4 MiB
-	if got := a.Reads(large, "tunnel", "echo").Ends(0); got.Stdout != large {
-		t.Errorf("of %d bytes %d came back", len(large), len(got.Stdout))
-	}
+	got := a.Reads(large, "tunnel", "echo").Ends(0).Stdout
+	require.True(t, got == large, "of %d bytes %d came back", len(large), len(got))
 	// Commands that end while the caller is in the middle of a message.
 	for range 5 {
 		a.Reads("first\n"+large, "tunnel", "first").Gets("first\n")
@@ -66,18 +67,12 @@ func TestBrokenTunnelHasItsExitCode(t *testing.T) {
 	}
 	stopped := open()
 	stopped.Interrupt()
-	if code := stopped.Wait(harness.Patience); code != 1 {
-		t.Errorf("status %d after a signal", code)
-	}
+	stopped.Ends(1)
 	for _, r := range []*harness.Relay{b, a} {
 		p := open()
 		r.Kill()
-		if code := p.Wait(harness.Patience); code != 7 {
-			t.Errorf("status %d after kill -9", code)
-		}
-		if err := p.Logs("the link to the member of slow was lost"); err != nil {
-			t.Error(err)
-		}
+		p.Ends(7)
+		p.Tells("the link to the member of slow was lost")
 		if r == b {
 			r.Restart()
 			a.Sees(1, "slow")
@@ -99,9 +94,7 @@ type service struct {
 func newService(t *testing.T, name, addr string) *service {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := &service{name: name, l: l.(*net.TCPListener), active: map[net.Conn]bool{}}
 	s.open.Go(s.accept)
 	t.Cleanup(s.stop)
@@ -180,17 +173,33 @@ func converses(port, text string) (name string, err error) {
 	return name, err
 }
 
+// comesFrom converses, and checks who it was with.
+func comesFrom(t *testing.T, port, name string) {
+	t.Helper()
+	who, err := converses(port, "hello")
+	require.NoError(t, err)
+	require.Equal(t, name, who)
+}
+
+// forwarded has each relay but the first one expose a service, called by these names, and
+// returns the port beside the first one that leads to them.
+func forwarded(t *testing.T, relays []*harness.Relay, names ...string) (port string, services []*service) {
+	t.Helper()
+	for i, name := range names {
+		s := newService(t, name, "127.0.0.1:0")
+		relays[1+i].Exposes("svc", s.addr())
+		services = append(services, s)
+	}
+	relays[0].Sees(len(names), "svc")
+	return relays[0].Forwards("svc").Said(), services
+}
+
 func TestForwardedPortLeadsToExposedServices(t *testing.T) {
 	// This test checks arke expose and arke forward over three relays: many
 	// connections at once, balanced over two services, and half-close, without
 	// which the services would not say goodbye.
 	scenario(t)
-	relays := harness.NewNetwork(t).Relays(3)
-	one, two := newService(t, "one", "127.0.0.1:0"), newService(t, "two", "127.0.0.1:0")
-	relays[1].Exposes("svc", one.addr())
-	relays[2].Exposes("svc", two.addr())
-	relays[0].Sees(2, "svc")
-	port := relays[0].Forwards("svc").Said()
+	port, services := forwarded(t, harness.NewNetwork(t).Relays(3), "one", "two")
 
 	var clients sync.WaitGroup
 	for i := range 40 {
@@ -201,9 +210,8 @@ func TestForwardedPortLeadsToExposedServices(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	if one.conns.Load()+two.conns.Load() != 40 || one.conns.Load() < 5 || two.conns.Load() < 5 {
-		t.Errorf("%d and %d connections", one.conns.Load(), two.conns.Load())
-	}
+	one, two := services[0].conns.Load(), services[1].conns.Load()
+	require.True(t, one+two == 40 && one >= 5 && two >= 5, "%d and %d connections", one, two)
 }
 
 func TestKilledRelayResetsItsConnectionsAndOthersTakeOver(t *testing.T) {
@@ -211,38 +219,25 @@ func TestKilledRelayResetsItsConnectionsAndOthersTakeOver(t *testing.T) {
 	// at once, those to the other service go on, and new ones go there.
 	scenario(t)
 	relays := harness.NewNetwork(t).Relays(3)
-	one, two := newService(t, "one", "127.0.0.1:0"), newService(t, "two", "127.0.0.1:0")
-	relays[1].Exposes("svc", one.addr())
-	relays[2].Exposes("svc", two.addr())
-	relays[0].Sees(2, "svc")
-	port := relays[0].Forwards("svc").Said()
+	port, _ := forwarded(t, relays, "one", "two")
 	to := map[string]*net.TCPConn{}
 	for len(to) < 2 {
 		conn, name, err := greeted(port)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer conn.Close()
 		to[name] = conn
 	}
 	relays[1].Kill()
 	begin := time.Now()
-	if _, err := to["one"].Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("the connection through the killed relay ended with %v", err)
-	}
-	if took := time.Since(begin); took > 10*time.Second {
-		t.Errorf("that took %s", took)
-	}
-	if _, err := io.WriteString(to["two"], "still here"); err != nil {
-		t.Error(err)
-	}
-	if _, err := io.ReadFull(to["two"], make([]byte, 10)); err != nil {
-		t.Error(err)
-	}
+	_, err := to["one"].Read(make([]byte, 1))
+	require.ErrorIs(t, err, syscall.ECONNRESET, "the connection through the killed relay")
+	require.LessOrEqual(t, time.Since(begin), 10*time.Second)
+	_, err = io.WriteString(to["two"], "still here")
+	require.NoError(t, err)
+	_, err = io.ReadFull(to["two"], make([]byte, 10))
+	require.NoError(t, err)
 	for range 10 {
-		if name, err := converses(port, "hello"); err != nil || name != "two" {
-			t.Errorf("%q, %v", name, err)
-		}
+		comesFrom(t, port, "two")
 	}
 }
 
@@ -251,13 +246,8 @@ func TestForwardSurvivesItsRelay(t *testing.T) {
 	// relay beside them was killed and is back.
 	scenario(t)
 	a, b := together(harness.NewNetwork(t))
-	s := newService(t, "one", "127.0.0.1:0")
-	b.Exposes("svc", s.addr())
-	a.Sees(1, "svc")
-	port := a.Forwards("svc").Said()
-	if _, err := converses(port, "hello"); err != nil {
-		t.Fatal(err)
-	}
+	port, _ := forwarded(t, []*harness.Relay{a, b}, "one")
+	comesFrom(t, port, "one")
 	for _, r := range []*harness.Relay{b, a} {
 		r.Kill()
 		if r == a {
@@ -277,25 +267,17 @@ func TestServiceThatIsGoneIsNoMember(t *testing.T) {
 	// This test checks that an exposed service leaves the cluster while nothing
 	// listens there, and is back with it.
 	scenario(t)
-	a, b := together(harness.NewNetwork(t))
-	s := newService(t, "one", "127.0.0.1:0")
-	addr := s.addr()
-	b.Exposes("svc", addr)
-	a.Sees(1, "svc")
-	port := a.Forwards("svc").Said()
-	s.stop()
-	if _, _, err := greeted(port); err == nil {
-		t.Error("a service that is gone answered")
-	}
-	a.Sees(0, "svc")
-	if _, _, err := greeted(port); err == nil {
-		t.Error("a cluster without members answered")
-	}
-	newService(t, "again", addr)
-	a.Sees(1, "svc")
-	if name, err := converses(port, "hello"); err != nil || name != "again" {
-		t.Errorf("%q, %v", name, err)
-	}
+	relays := harness.NewNetwork(t).Relays(2)
+	port, services := forwarded(t, relays, "one")
+	services[0].stop()
+	_, _, err := greeted(port)
+	require.Error(t, err, "a service that is gone answered")
+	relays[0].Sees(0, "svc")
+	_, _, err = greeted(port)
+	require.Error(t, err, "a cluster without members answered")
+	newService(t, "again", services[0].addr())
+	relays[0].Sees(1, "svc")
+	comesFrom(t, port, "again")
 }
 
 func TestSignalLetsConnectionsEnd(t *testing.T) {
@@ -308,9 +290,7 @@ func TestSignalLetsConnectionsEnd(t *testing.T) {
 	a.Sees(1, "svc")
 	forward := a.Forwards("svc")
 	conn, _, err := greeted(forward.Said())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Close()
 	forward.Interrupt()
 	expose.Interrupt()
@@ -323,17 +303,14 @@ func TestSignalLetsConnectionsEnd(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := io.WriteString(conn, "last words"); err != nil {
-		t.Error(err)
-	}
+	_, err = io.WriteString(conn, "last words")
+	require.NoError(t, err)
 	_ = conn.CloseWrite()
-	if got, err := io.ReadAll(conn); err != nil || string(got) != "last wordsbye" {
-		t.Errorf("%q, %v", got, err)
-	}
+	got, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	require.Equal(t, "last wordsbye", string(got))
 	for _, p := range []*harness.Process{forward, expose} {
-		if code := p.Wait(harness.Patience); code != 0 {
-			t.Errorf("status %d", code)
-		}
+		p.Ends(0)
 	}
 }
 
@@ -345,18 +322,11 @@ func TestForwardWarnsWhenOthersCanReachIt(t *testing.T) {
 		return harness.Command{Args: append([]string{"forward", "svc", "--socket", a.Socket()}, listen...)}.Start(t, "arke forward ready ")
 	}
 	quiet := start()
-	if !strings.HasPrefix(quiet.Said(), "127.0.0.1:") || quiet.Logs("warning") == nil {
-		t.Errorf("by default it listens at %s and says %s", quiet.Said(), quiet.Log())
-	}
-	if short := start("--listen", ":0"); !strings.HasPrefix(short.Said(), "127.0.0.1:") {
-		t.Errorf("without a host it listens at %s", short.Said())
-	}
+	require.Regexp(t, `^127\.0\.0\.1:`, quiet.Said(), "by default")
+	require.NotContains(t, quiet.Log(), "warning")
+	require.Regexp(t, `^127\.0\.0\.1:`, start("--listen", ":0").Said(), "without a host")
 	open := start("--listen", "0.0.0.0:0")
-	harness.Eventually(t, harness.Patience, "that it warns", func() error {
-		return open.Logs("warning: " + open.Said() + " is not loopback: whoever reaches it uses svc without a key")
-	})
-	if !strings.HasPrefix(open.Said(), "0.0.0.0:") {
-		t.Errorf("it listens at %s", open.Said())
-	}
+	open.Tells("warning: " + open.Said() + " is not loopback: whoever reaches it uses svc without a key")
+	require.Regexp(t, `^0\.0\.0\.0:`, open.Said())
 	a.Does("forward", "svc", "--listen", quiet.Said()).Ends(1).Says("in use", "choose another address")
 }

@@ -7,10 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
@@ -20,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -27,9 +27,8 @@ import (
 func admin(t *testing.T, r *harness.Relay) string {
 	t.Helper()
 	var ready struct{ Admin string }
-	if err := json.Unmarshal([]byte(r.Said()), &ready); err != nil || ready.Admin == "" {
-		t.Fatalf("no admin address in %q", r.Said())
-	}
+	require.NoError(t, json.Unmarshal([]byte(r.Said()), &ready))
+	require.NotEmpty(t, ready.Admin, "no admin address in %q", r.Said())
 	return ready.Admin
 }
 
@@ -37,14 +36,10 @@ func admin(t *testing.T, r *harness.Relay) string {
 func get(t *testing.T, address string) (int, string) {
 	t.Helper()
 	resp, err := http.Get(address) //nolint:noctx // the test's own time bounds it
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return resp.StatusCode, string(body)
 }
 
@@ -62,27 +57,19 @@ func TestARelayCanBeWatched(t *testing.T) {
 		}
 		return nil
 	})
-	if _, body := get(t, at+"/status.json"); !strings.Contains(body, a.Peer()) || !strings.Contains(body, `"relay":`) {
-		t.Errorf("status.json: %s", body)
-	}
-	if _, body := get(t, at+"/metrics"); !strings.Contains(body, "arke_ready 1\n") {
-		t.Errorf("metrics: %s", body)
-	}
-	if rss := a.RSS(); rss > harness.RaceMemory*40_000_000 {
-		t.Errorf("an idle relay with an admin address takes %d bytes", rss)
-	}
+	_, body := get(t, at+"/status.json")
+	require.Contains(t, body, a.Peer())
+	require.Contains(t, body, `"relay":`)
+	_, body = get(t, at+"/metrics")
+	require.Contains(t, body, "arke_ready 1\n")
+	require.LessOrEqual(t, a.RSS(), harness.RaceMemory*40_000_000, "an idle relay with an admin address")
 
-	dead, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	seed := dead.Addr().String()
-	dead.Close()
-	lost := nw.Relay("lost", harness.Flags("--admin", ":0", "--seed", seed))
+	dead := harness.FreePort(t)
+	lost := nw.Relay("lost", harness.Flags("--admin", ":0", "--seed", dead))
 	time.Sleep(2 * time.Second) // longer than a node without seeds takes
-	if status, body := get(t, "http://"+admin(t, lost)+"/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "no seed could be joined yet") {
-		t.Errorf("readyz of a relay whose seed is dead: %d %s", status, body)
-	}
+	status, body := get(t, "http://"+admin(t, lost)+"/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, status, "the seed is dead")
+	require.Contains(t, body, "no seed could be joined yet")
 	harness.Run(t, "relay", "--dev", "--admin", "0.0.0.0:0", "--socket", filepath.Join(harness.Folder(t), "s")).Ends(1).Says("--admin", "needs a token")
 }
 
@@ -102,9 +89,8 @@ func TestTheAlertRulesAreValid(t *testing.T) {
 	scenario(t)
 	tool := program(t, "promtool")
 	for _, args := range [][]string{{"check", "rules", "../deploy/alerts.yml"}, {"check", "config", "../deploy/prometheus.yml"}} {
-		if out, err := exec.Command(tool, args...).CombinedOutput(); err != nil {
-			t.Errorf("promtool %v: %v\n%s", args, err, out)
-		}
+		out, err := exec.Command(tool, args...).CombinedOutput()
+		require.NoError(t, err, "promtool %v: %s", args, out)
 	}
 }
 
@@ -126,22 +112,13 @@ func TestPrometheusScrapesThreeRelays(t *testing.T) {
 	dir := harness.Folder(t)
 	config := fmt.Sprintf("global: {scrape_interval: 500ms}\nscrape_configs:\n  - job_name: arke\n    static_configs: [{targets: ['%s', '%s', '%s']}]\n",
 		admin(t, a), admin(t, b), admin(t, c))
-	if err := os.WriteFile(filepath.Join(dir, "p.yml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := free.Addr().String()
-	free.Close()
+	write(t, filepath.Join(dir, "p.yml"), config)
+	at := harness.FreePort(t)
 	p := exec.Command(binary, "--config.file="+filepath.Join(dir, "p.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address="+at, "--enable-feature=native-histograms", "--log.level=warn")
 	var log strings.Builder
 	p.Stdout, p.Stderr = &log, &log
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Start())
 	t.Cleanup(func() {
 		_ = p.Process.Kill()
 		_ = p.Wait()
@@ -206,14 +183,12 @@ func TestNodesAreCalledByTheirNames(t *testing.T) {
 		{b, []string{"status"}, "reached for"},
 		{b, []string{"status"}, ": " + named("attic", a)},
 	} {
-		if r := read.at.Does(read.args[0], read.args[1:]...).Ends(0); !strings.Contains(r.Stdout, read.want) {
-			t.Errorf("%s: want %q", r, read.want)
-		}
+		require.Contains(t, read.at.Does(read.args[0], read.args[1:]...).Ends(0).Stdout, read.want)
 	}
 	a.Does("survey", "geo", "there?", "--timeout", "300ms").Ends(6).Says("missing: ", " of "+shed+": deadline")
-	harness.Eventually(t, harness.Patience, "joined", func() error { return a.Logs(`"peer": "` + shed + `", "id": "` + b.Peer() + `"`) })
+	a.Tells(`"peer": "` + shed + `", "id": "` + b.Peer() + `"`)
 	b.Kill()
-	harness.Eventually(t, harness.Patience, "lost", func() error { return a.Logs(`peer lost  {"peer": "` + shed + `"`) })
+	a.Tells(`peer lost  {"peer": "` + shed + `"`)
 }
 
 func TestTheStatusSaysWhoIsAttached(t *testing.T) {
@@ -225,15 +200,8 @@ func TestTheStatusSaysWhoIsAttached(t *testing.T) {
 	a.Subscribes("weather.>")
 	a.Does("publish", "weather.berlin", "rain").Ends(0)
 	me, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	status := a.Does("status").Ends(0).Stdout
-	row := regexp.MustCompile(`arke serve +` + strconv.Itoa(serving.PID()) + ` +` + regexp.QuoteMeta(me.Username) + ` +geo `)
-	if !row.MatchString(status) {
-		t.Errorf("want %v in:\n%s", row, status)
-	}
-	if !regexp.MustCompile(`topic:weather \(internal, for topics\) +1\n`).MatchString(status) {
-		t.Errorf("topics are not marked in:\n%s", status)
-	}
+	require.Regexp(t, `arke serve +`+strconv.Itoa(serving.PID())+` +`+regexp.QuoteMeta(me.Username)+` +geo `, status)
+	require.Regexp(t, `topic:weather \(internal, for topics\) +1\n`, status)
 }

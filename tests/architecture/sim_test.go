@@ -11,16 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// simRung is one package of sim, and those of sim that it may import.
-type simRung struct {
-	pkg    string
-	may    []string
-	reason string
-}
-
-// simLadder is ordered from the lowest rung to the highest.
-func simLadder() []simRung {
-	return []simRung{
+// simLadder is ordered from the lowest rung to the highest: each is one package of sim,
+// and those of sim that it may import.
+func simLadder() []layer {
+	return []layer{
 		{"sim/link", nil, "what a link does is arithmetic, the same at every level"},
 		{"sim", []string{"sim/link"}, "the network knows nothing of scenarios: it is a library for tests, too"},
 		{"sim/history", nil, "what happened is plain data"},
@@ -46,14 +40,14 @@ func TestSimIsALadder(t *testing.T) {
 		if !within(path, "sim") {
 			continue
 		}
-		i := slices.IndexFunc(simLadder(), func(r simRung) bool {
-			return path == r.pkg || r.pkg != "sim" && within(path, r.pkg)
+		i := slices.IndexFunc(simLadder(), func(r layer) bool {
+			return path == r.folder || r.folder != "sim" && within(path, r.folder)
 		})
 		require.GreaterOrEqual(t, i, 0, "%s has no rung: add it to the ladder, with a reason", path)
 		rung := simLadder()[i]
 		for _, imported := range p.Imports {
 			target, ours := strings.CutPrefix(imported, module)
-			if !ours || !within(target, "sim") || rung.pkg != "sim" && within(target, rung.pkg) {
+			if !ours || !within(target, "sim") || rung.folder != "sim" && within(target, rung.folder) {
 				continue
 			}
 			allowed := slices.ContainsFunc(rung.may, func(m string) bool {

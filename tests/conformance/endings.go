@@ -15,45 +15,36 @@ import (
 // verifyCancelledBefore sends with a context that was cancelled: no handler
 // runs.
 func verifyCancelledBefore(t *trial) {
-	r := newReceiver(true)
-	t.receive(r, limits{})
-	require.NoError(t, t.send(t.context(), arke.Message{})) // that there is a way is known
-	await(t, r.entered)
 	ctx, cancel := context.WithCancel(t.context())
 	cancel()
-	err := t.send(ctx, arke.Message{})
-	require.ErrorIs(t, err, context.Canceled)
-	requireNotRun(t, err)
-	t.quiet(r)
+	tooLate(ctx, t, context.Canceled)
 }
 
 // verifyDeadlineBefore sends when it is too late already: no handler runs.
 func verifyDeadlineBefore(t *trial) {
-	r := newReceiver(true)
-	t.receive(r, limits{})
-	require.NoError(t, t.send(t.context(), arke.Message{}))
-	await(t, r.entered)
 	ctx, cancel := context.WithDeadline(t.context(), time.Now().Add(-time.Second))
 	defer cancel()
-	err := t.send(ctx, arke.Message{})
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	requireNotRun(t, err)
-	t.quiet(r)
+	tooLate(ctx, t, context.DeadlineExceeded)
 }
 
-// requireNotRun checks that the error says that no handler can have run.
-func requireNotRun(t *trial, err error) {
-	t.Helper()
+// tooLate sends with a context that has ended, and checks that no handler runs and that
+// the error says that none can have run.
+func tooLate(ctx context.Context, t *trial, want error) {
+	r := t.receiver(true, limits{})
+	require.NoError(t, t.send(t.context(), arke.Message{})) // that there is a way is known
+	await(t, r.entered)
+	err := t.send(ctx, arke.Message{})
+	require.ErrorIs(t, err, want)
 	var late *arke.DeadlineError
 	require.ErrorAs(t, err, &late)
 	require.False(t, late.MaybeRan)
+	t.quiet(r)
 }
 
 // verifyCancelledMeanwhile cancels while the handler runs: who waits for an
 // answer does not wait any longer.
 func verifyCancelledMeanwhile(t *trial) {
-	r := newReceiver(false)
-	t.receive(r, limits{})
+	r := t.receiver(false, limits{})
 	ctx, cancel := context.WithCancel(t.context())
 	defer cancel()
 	outcome := t.sending(ctx, arke.Message{Body: []byte("1")})
@@ -63,8 +54,7 @@ func verifyCancelledMeanwhile(t *trial) {
 
 // verifyDeadlineMeanwhile has the deadline pass while the handler runs.
 func verifyDeadlineMeanwhile(t *trial) {
-	r := newReceiver(false)
-	t.receive(r, limits{})
+	r := t.receiver(false, limits{})
 	for span := 20 * little; ; span *= 2 {
 		ctx, cancel := context.WithTimeout(t.context(), span)
 		defer cancel()
@@ -86,7 +76,7 @@ func verifyDeadlineMeanwhile(t *trial) {
 
 // meanwhile ends a call whose message is with the handler.
 func meanwhile(t *trial, r *receiver, outcome chan error, want error, end func()) {
-	if !t.face.promise().answers {
+	if !t.face.promise.answers {
 		require.NoError(t, await(t, outcome))
 		end()
 		r.open()
@@ -100,26 +90,31 @@ func meanwhile(t *trial, r *receiver, outcome chan error, want error, end func()
 // verifyDrained closes a registration or subscription while it has a message:
 // that is finished, and nobody is there afterwards.
 func verifyDrained(t *trial) {
-	r := newReceiver(false)
-	c := t.receive(r, limits{})
+	r := t.receiver(false, limits{})
+	finishes(t, r, r.Close)
+	ctx, want := t.context(), t.face.promise.nobody
+	require.Eventually(t, func() bool { return sameError(t.send(ctx, arke.Message{}), want) }, patience, tick)
+	t.quiet(r)
+	require.NoError(t, r.Close(ctx), "again")
+}
+
+// finishes ends what has a message that it has accepted: it waits until that is handled.
+func finishes(t *trial, r *receiver, end func(context.Context) error) {
+	t.Helper()
 	outcome := t.sending(t.context(), arke.Message{Body: []byte("1")})
 	t.comes(r, outcome)
-	closed := make(chan error, 1)
+	ended := make(chan error, 1)
 	ctx := t.context()
-	go func() { closed <- c.Close(ctx) }()
+	go func() { ended <- end(ctx) }()
 	select {
-	case err := <-closed:
+	case err := <-ended:
 		require.FailNow(t, "it did not wait for its handler", "%v", err)
 	case <-time.After(little):
 	}
 	r.open()
-	require.NoError(t, await(t, closed))
+	require.NoError(t, await(t, ended))
 	require.NoError(t, await(t, outcome))
 	t.isDone(r, 1)
-	want := t.face.promise().nobody
-	require.Eventually(t, func() bool { return sameError(t.send(ctx, arke.Message{}), want) }, patience, tick)
-	t.quiet(r)
-	require.NoError(t, c.Close(ctx), "again")
 }
 
 // verifyClosed checks that a program that was closed says so, whatever is asked
@@ -139,20 +134,7 @@ func verifyShutDown(t *trial) {
 	_, err := t.face.receive(t.context(), m, t.to, r, limits{})
 	require.NoError(t, err)
 	t.isKnown(m)
-	outcome := t.sending(t.context(), arke.Message{Body: []byte("1")})
-	t.comes(r, outcome)
-	down := make(chan error, 1)
-	ctx := t.context()
-	go func() { down <- m.Shutdown(ctx) }()
-	select {
-	case err := <-down:
-		require.FailNow(t, "it did not wait for its handler", "%v", err)
-	case <-time.After(little):
-	}
-	r.open()
-	require.NoError(t, await(t, down))
-	require.NoError(t, await(t, outcome))
-	t.isDone(r, 1)
+	finishes(t, r, m.Shutdown)
 	requireClosed(t, m)
 }
 

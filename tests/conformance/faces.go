@@ -13,16 +13,15 @@ import (
 )
 
 // face is one pattern, as all of them look from afar.
-type face interface {
-	name() string
-	// promise is what differs between arke.
-	promise() promise
+type face struct {
+	name    string
+	promise promise
 	// receive has r take what is sent to that name, as l allows, until it is
 	// closed.
-	receive(ctx context.Context, m *arke.Conn, to string, r *receiver, l limits) (closer, error)
+	receive func(ctx context.Context, m *arke.Conn, to string, r *receiver, l limits) (closer, error)
 	// send sends one message and says what became of it. If the pattern has
 	// answers, it waits for the one, which must be the message itself.
-	send(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error
+	send func(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error
 }
 
 // promise is what a pattern does where patterns differ.
@@ -50,53 +49,48 @@ type closer interface {
 }
 
 func faces() []face {
-	return []face{requests{}, surveys{}, pushes{}, broadcasts{}, topics{}, tunnels{}}
-}
-
-// member is what the patterns have in common that go to members.
-type member struct{}
-
-func (member) promise() promise { return promise{answers: true, nobody: arke.ErrNoMembers} }
-
-// echo answers requests and surveys.
-func echo(r *receiver) func(context.Context, *arke.Request) (arke.Message, error) {
-	return func(ctx context.Context, q *arke.Request) (arke.Message, error) {
-		m := arke.Message{Headers: q.Headers, Body: q.Body}
-		r.take(ctx, m)
-		return m, nil
+	asked := promise{answers: true, nobody: arke.ErrNoMembers}
+	told := promise{nobody: arke.ErrNoMembers}
+	return []face{
+		{"request", asked, serving(echo), request},
+		{"survey", asked, serving(echo), survey},
+		{"push", told, serving(takePush), push},
+		{"broadcast", told, serving(takeBroadcast), broadcast},
+		{"publish", promise{topics: true}, listen, publish},
+		{"tunnel", asked, serving(echoTunnel), tunnel},
 	}
 }
 
-// swallow takes pushes and broadcasts.
+// serving is how patterns receive that go to members.
+func serving(by func(*receiver) arke.Service) func(context.Context, *arke.Conn, string, *receiver, limits) (closer, error) {
+	return func(ctx context.Context, m *arke.Conn, to string, r *receiver, l limits) (closer, error) {
+		return m.Serve(ctx, to, by(r), l.options()...)
+	}
+}
+
+// echo answers requests and surveys.
+func echo(r *receiver) arke.Service {
+	return arke.Service{Request: func(ctx context.Context, q *arke.Request) (arke.Message, error) {
+		m := arke.Message{Headers: q.Headers, Body: q.Body}
+		r.take(ctx, m)
+		return m, nil
+	}}
+}
+
+func takePush(r *receiver) arke.Service      { return arke.Service{Push: swallow(r)} }
+func takeBroadcast(r *receiver) arke.Service { return arke.Service{Broadcast: swallow(r)} }
+
 func swallow(r *receiver) func(context.Context, *arke.Request) {
 	return func(ctx context.Context, q *arke.Request) {
 		r.take(ctx, arke.Message{Headers: q.Headers, Body: q.Body})
 	}
 }
 
-type pushes struct{}
-
-func (pushes) name() string     { return "push" }
-func (pushes) promise() promise { return promise{nobody: arke.ErrNoMembers} }
-
-func (pushes) receive(ctx context.Context, m *arke.Conn, to string, r *receiver, l limits) (closer, error) {
-	return m.Serve(ctx, to, arke.Service{Push: swallow(r)}, l.options()...)
-}
-
-func (pushes) send(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error {
+func push(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error {
 	return m.Push(ctx, to, msg)
 }
 
-type broadcasts struct{}
-
-func (broadcasts) name() string     { return "broadcast" }
-func (broadcasts) promise() promise { return promise{nobody: arke.ErrNoMembers} }
-
-func (broadcasts) receive(ctx context.Context, m *arke.Conn, to string, r *receiver, l limits) (closer, error) {
-	return m.Serve(ctx, to, arke.Service{Broadcast: swallow(r)}, l.options()...)
-}
-
-func (broadcasts) send(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error {
+func broadcast(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error {
 	result, err := m.Broadcast(ctx, to, msg)
 	if err != nil {
 		return err
@@ -104,28 +98,15 @@ func (broadcasts) send(ctx context.Context, m *arke.Conn, to string, msg arke.Me
 	return whole(result.Members, result.Missing, result.Complete)
 }
 
-type topics struct{}
-
-func (topics) name() string     { return "publish" }
-func (topics) promise() promise { return promise{topics: true} }
-
-func (topics) receive(ctx context.Context, m *arke.Conn, to string, r *receiver, l limits) (closer, error) {
+func listen(ctx context.Context, m *arke.Conn, to string, r *receiver, l limits) (closer, error) {
 	return m.SubscribeFunc(ctx, to+".*", r.hear, arke.OnGap(r.miss), arke.Buffer(max(l.QueueLength, 0), l.QueueBytes), arke.WhenFull(arke.DropNewest))
 }
 
-func (topics) send(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error {
+func publish(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error {
 	return m.Publish(ctx, to+".news", msg)
 }
 
-type requests struct{ member }
-
-func (requests) name() string { return "request" }
-
-func (requests) receive(ctx context.Context, m *arke.Conn, to string, r *receiver, l limits) (closer, error) {
-	return m.Serve(ctx, to, arke.Service{Request: echo(r)}, l.options()...)
-}
-
-func (requests) send(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error {
+func request(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error {
 	reply, err := m.Request(ctx, to, msg)
 	if err != nil {
 		return err
@@ -133,15 +114,7 @@ func (requests) send(ctx context.Context, m *arke.Conn, to string, msg arke.Mess
 	return same(msg, reply)
 }
 
-type surveys struct{ member }
-
-func (surveys) name() string { return "survey" }
-
-func (surveys) receive(ctx context.Context, m *arke.Conn, to string, r *receiver, l limits) (closer, error) {
-	return m.Serve(ctx, to, arke.Service{Request: echo(r)}, l.options()...)
-}
-
-func (surveys) send(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error {
+func survey(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error {
 	var answer error
 	result, err := m.Survey(ctx, to, msg, arke.Each(func(r arke.SurveyReply) error {
 		if answer = r.Err; answer == nil {
@@ -158,21 +131,17 @@ func (surveys) send(ctx context.Context, m *arke.Conn, to string, msg arke.Messa
 	return whole(result.Count, result.Missing, result.Complete)
 }
 
-// tunnels sends what a tunnel is opened with, and expects it as the tunnel's one
-// message.
-type tunnels struct{ member }
-
-func (tunnels) name() string { return "tunnel" }
-
-func (tunnels) receive(ctx context.Context, m *arke.Conn, to string, r *receiver, l limits) (closer, error) {
-	return m.Serve(ctx, to, arke.Service{Tunnel: func(ctx context.Context, t *arke.Tunnel) error {
+// echoTunnel sends back what a tunnel was opened with.
+func echoTunnel(r *receiver) arke.Service {
+	return arke.Service{Tunnel: func(ctx context.Context, t *arke.Tunnel) error {
 		first := t.Info().Open
 		r.take(ctx, first)
 		return t.Send(ctx, first.Body)
-	}}, l.options()...)
+	}}
 }
 
-func (tunnels) send(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error {
+// tunnel expects what it opens one with as the tunnel's one message.
+func tunnel(ctx context.Context, m *arke.Conn, to string, msg arke.Message) error {
 	t, err := m.OpenTunnel(ctx, to, msg)
 	if err != nil {
 		return err

@@ -54,8 +54,7 @@ func leaving() []check {
 
 // verifyEmptyBody checks that a message may have nothing in it.
 func verifyEmptyBody(t *trial) {
-	r := newReceiver(true)
-	t.receive(r, limits{})
+	r := t.receiver(true, limits{})
 	require.NoError(t, t.send(t.context(), arke.Message{}))
 	got := await(t, r.entered)
 	require.Empty(t, got.Body)
@@ -65,8 +64,7 @@ func verifyEmptyBody(t *trial) {
 // verifyHeadersKept checks that headers come as they were sent: their order,
 // those that repeat, and empty values.
 func verifyHeadersKept(t *trial) {
-	r := newReceiver(true)
-	t.receive(r, limits{})
+	r := t.receiver(true, limits{})
 	m := arke.Message{Body: []byte("x"), Headers: arke.Headers{
 		{Key: "traceparent", Value: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
 		{Key: "b", Value: "1"},
@@ -82,8 +80,7 @@ func verifyHeadersKept(t *trial) {
 // verifyAnySize checks that messages come whole that are as long as a frame, a little
 // shorter or longer, and much longer.
 func verifyAnySize(t *trial) {
-	r := newReceiver(true)
-	t.receive(r, limits{})
+	r := t.receiver(true, limits{})
 	for _, n := range []int{32 << 10, 64<<10 - 100, 64 << 10, 64<<10 + 1, 500 << 10} {
 		m := arke.Message{Body: bytes.Repeat([]byte{byte(n / 100)}, n), Headers: arke.Headers{{Key: "n", Value: "x"}}}
 		require.NoError(t, t.send(t.context(), m), "%d bytes", n)
@@ -93,8 +90,7 @@ func verifyAnySize(t *trial) {
 
 // verifyHeadersTooLarge goes over the limits on all headers and on one key.
 func verifyHeadersTooLarge(t *trial) {
-	r := newReceiver(true)
-	t.receive(r, limits{})
+	r := t.receiver(true, limits{})
 	for _, h := range []arke.Header{
 		{Key: "k", Value: strings.Repeat("v", arke.MaxHeaderBytes)},
 		{Key: strings.Repeat("k", 256)},
@@ -107,13 +103,12 @@ func verifyHeadersTooLarge(t *trial) {
 // verifyMessageTooLarge goes over the receiver's limit on messages by one byte;
 // topics, which have no such limit, over that of all of Arke.
 func verifyMessageTooLarge(t *trial) {
-	r := newReceiver(true)
 	l := limits{MessageBytes: 1000}
 	over := l.MessageBytes + 1
-	if t.face.promise().topics {
+	if t.face.promise.topics {
 		over = 16<<20 + 1
 	}
-	t.receive(r, l)
+	r := t.receiver(true, l)
 	require.ErrorIs(t, t.send(t.context(), arke.Message{Body: make([]byte, over)}), arke.ErrTooLarge)
 	t.quiet(r)
 }
@@ -121,11 +116,8 @@ func verifyMessageTooLarge(t *trial) {
 // verifyOneTooMany fills the receiver: the next one is refused, or, of topics,
 // a gap of one.
 func verifyOneTooMany(t *trial) {
-	r := newReceiver(false)
-	if t.face.promise().topics {
-		t.receive(r, limits{QueueLength: 1})
-		beside := newReceiver(true)
-		t.receive(beside, limits{})
+	if t.face.promise.topics {
+		r, beside := t.receiver(false, limits{QueueLength: 1}), t.receiver(true, limits{})
 		const sent = 4
 		for i := range sent { // one is with the handler, one waits, one is too many
 			require.NoError(t, t.send(t.context(), arke.Message{Body: []byte{byte(i)}}))
@@ -147,7 +139,7 @@ func verifyOneTooMany(t *trial) {
 		}, patience, tick)
 		return
 	}
-	t.receive(r, limits{Concurrency: 1, QueueLength: -1, Tunnels: 1})
+	r := t.receiver(false, limits{Concurrency: 1, QueueLength: -1, Tunnels: 1})
 	first := t.sending(t.context(), arke.Message{Body: []byte("1")})
 	t.comes(r, first)
 	require.ErrorIs(t, t.send(t.context(), arke.Message{Body: []byte("2")}), arke.ErrOverloaded)
@@ -158,7 +150,7 @@ func verifyOneTooMany(t *trial) {
 
 // verifyNobody sends to a name that nobody has.
 func verifyNobody(t *trial) {
-	if want := t.face.promise().nobody; want != nil {
+	if want := t.face.promise.nobody; want != nil {
 		require.ErrorIs(t, t.send(t.context(), arke.Message{}), want)
 		return
 	}
@@ -167,7 +159,7 @@ func verifyNobody(t *trial) {
 
 // verifyNilHandler checks that nothing is not taken for a handler.
 func verifyNilHandler(t *trial) {
-	if t.face.promise().topics {
+	if t.face.promise.topics {
 		_, err := t.Member.SubscribeFunc(t.context(), t.to, nil)
 		require.Error(t, err)
 		return
@@ -178,15 +170,15 @@ func verifyNilHandler(t *trial) {
 
 // verifyNoMethod sends to a member that does other things.
 func verifyNoMethod(t *trial) {
-	if t.face.promise().topics {
+	if t.face.promise.topics {
 		return // it has no members
 	}
-	other := face(pushes{})
-	if t.face.name() == other.name() {
-		other = requests{}
+	other := takePush
+	if t.face.name == "push" {
+		other = echo
 	}
 	r := newReceiver(true)
-	c, err := other.receive(t.context(), t.Member, t.to, r, limits{})
+	c, err := serving(other)(t.context(), t.Member, t.to, r, limits{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
 	t.isListed()
@@ -200,11 +192,10 @@ func verifyNoMethod(t *trial) {
 // verifyPanic has a handler panic: who waits for an answer is told, and the next
 // message is handled.
 func verifyPanic(t *trial) {
-	r := newReceiver(true)
+	r := t.receiver(true, limits{})
 	r.panics.Store(true)
-	t.receive(r, limits{})
 	err := t.send(t.context(), arke.Message{Body: []byte("1")})
-	if t.face.promise().answers {
+	if t.face.promise.answers {
 		var remote *arke.RemoteError
 		require.ErrorAs(t, err, &remote)
 		require.Equal(t, arke.CodePanic, remote.Code)
@@ -249,8 +240,8 @@ func Verify(t *testing.T, p Place) {
 func Names() (names []string) {
 	for _, f := range faces() {
 		for _, c := range slices.Concat(quiet(), leaving()) {
-			name := f.name() + "-" + c.name
-			if f.promise().topics {
+			name := f.name + "-" + c.name
+			if f.promise.topics {
 				name = "topic:" + name
 			}
 			names = append(names, name)
@@ -262,9 +253,9 @@ func Names() (names []string) {
 func verify(t *testing.T, p Place, list []check) {
 	for _, f := range faces() {
 		for _, c := range list {
-			t.Run(f.name()+"/"+c.name, func(t *testing.T) {
+			t.Run(f.name+"/"+c.name, func(t *testing.T) {
 				t.Parallel()
-				c.verify(&trial{T: t, Place: p, face: f, to: f.name() + "-" + c.name})
+				c.verify(&trial{T: t, Place: p, face: f, to: f.name + "-" + c.name})
 			})
 		}
 	}

@@ -35,11 +35,13 @@ func (t *trial) context() context.Context {
 	return ctx
 }
 
-// receive has r take what is sent to the trial's name.
-func (t *trial) receive(r *receiver, l limits) closer {
+// receiver takes what is sent to the trial's name.
+func (t *trial) receiver(open bool, l limits) *receiver {
 	t.Helper()
+	r := newReceiver(open)
 	c, err := t.face.receive(t.context(), t.Member, t.to, r, l)
 	require.NoError(t, err)
+	r.closer = c
 	t.Cleanup(func() {
 		r.open()
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -47,17 +49,17 @@ func (t *trial) receive(r *receiver, l limits) closer {
 		require.NoError(t, c.Close(ctx))
 	})
 	t.isListed()
-	if t.Border && t.face.promise().topics {
+	if t.Border && t.face.promise.topics {
 		t.isKnown(t.Member)
 	}
-	return c
+	return r
 }
 
 // isListed waits until the caller knows of the trial's member: a call waits two
 // seconds for that, which a busy machine may need more than. Topics have none.
 func (t *trial) isListed() {
 	t.Helper()
-	if t.face.promise().topics {
+	if t.face.promise.topics {
 		return
 	}
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -77,7 +79,7 @@ func (t *trial) send(ctx context.Context, m arke.Message) error {
 // or subscription is acknowledged.
 func (t *trial) isKnown(m *arke.Conn) {
 	t.Helper()
-	if !t.face.promise().topics {
+	if !t.face.promise.topics {
 		t.isListed()
 		return
 	}
@@ -181,6 +183,8 @@ func sameError(err, want error) bool {
 // receiver is what a check has at the other end: it writes down each message,
 // and is done with it when the gate is open.
 type receiver struct {
+	closer // its registration or subscription, if a trial has made it
+
 	gate    chan struct{}     // closed = open
 	entered chan arke.Message // each message, when it comes
 	panics  atomic.Bool       // the next one

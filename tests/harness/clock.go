@@ -44,9 +44,7 @@ var drillOff = func() uint64 {
 func BinaryWithClock(t TB) string {
 	t.Helper()
 	path, err := shifted.build(withClock)
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
+	must(t, err)
 	return path
 }
 

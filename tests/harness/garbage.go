@@ -144,9 +144,7 @@ func TapPort(t TB, r *Relay) *Tap {
 func newTap(t TB, network, addr, target string) *Tap {
 	t.Helper()
 	l, err := net.Listen(network, addr)
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
+	must(t, err)
 	tap := &Tap{listener: l, network: network, target: target}
 	tap.wg.Go(tap.accept)
 	t.Cleanup(tap.close)

@@ -4,6 +4,7 @@
 package harness
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -56,6 +57,32 @@ func (g *Gateway) admin() string { return filepath.Join(g.dir, "admin") }
 // Page asks the gateway's admin address, and returns status and body in one text.
 func (g *Gateway) Page(path string) (string, error) { return pageAt(g.admin(), path) }
 
+// GatewayStatus is what a gateway says about itself, as far as the tests look.
+type GatewayStatus struct {
+	Crossings []GatewayCrossing `json:"crossings"`
+	Topics    []GatewayCrossing `json:"topics"`
+}
+
+// GatewayCrossing is what it says about a crossing, of a cluster or of topics.
+type GatewayCrossing struct {
+	Cluster  string         `json:"cluster"`
+	Messages int            `json:"messages"`
+	Refused  map[string]int `json:"refused"`
+}
+
+// Status asks the gateway.
+func (g *Gateway) Status() (s GatewayStatus) {
+	g.t.Helper()
+	must(g.t, json.Unmarshal([]byte(g.Shows("--json")), &s))
+	return s
+}
+
+// Shows is what `arke gateway status` prints of it.
+func (g *Gateway) Shows(flags ...string) string {
+	g.t.Helper()
+	return Run(g.t, append([]string{"gateway", "status", "--config", g.Config()}, flags...)...).Ends(0).Stdout
+}
+
 // Lends writes another list of what is lent into its configuration.
 func (g *Gateway) Lends(lend ...string) {
 	g.t.Helper()
@@ -72,7 +99,5 @@ func (g *Gateway) Lends(lend ...string) {
 	for _, x := range lend {
 		text.WriteString("  - {" + x + ", reseal: true}\n")
 	}
-	if err := os.WriteFile(g.Config(), []byte(text.String()), 0o600); err != nil {
-		g.t.Fatalf("%v", err)
-	}
+	must(g.t, os.WriteFile(g.Config(), []byte(text.String()), 0o600))
 }

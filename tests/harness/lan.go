@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -34,23 +33,12 @@ func NewLAN(t TB) *LAN {
 
 func newLAN(t TB, subnet int) *LAN {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skipf("making network namespaces takes root")
-	}
-	for _, tool := range []string{"ip", "nsenter", "mount"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("making machines takes the command %s (packages iproute2, util-linux, mount)", tool)
-		}
-	}
 	l := &LAN{t: t, subnet: subnet, name: fmt.Sprintf("arke-%d-%d", os.Getpid(), lans.Add(1))}
-	if err := ip("netns", "add", l.name); err != nil {
-		t.Skipf("network namespaces are not allowed here: %v", err)
-	}
-	t.Cleanup(func() { l.remove(l.name) })
+	newNamespace(t, l.name, "ip", "nsenter", "mount")
 	if err := ip("-n", l.name, "link", "add", "switch", "type", "bridge"); err != nil {
 		t.Skipf("bridges are not allowed here: %v", err)
 	}
-	l.must(l.name, "link set switch up")
+	setUp(l.t, l.name, "link set switch up")
 	return l
 }
 
@@ -71,21 +59,14 @@ func (l *LAN) Machine() *Machine {
 	l.t.Helper()
 	l.machines++
 	m := &Machine{lan: l, name: fmt.Sprintf("%s-%d", l.name, l.machines), number: l.machines, addr: l.address(l.machines)}
-	if err := ip("netns", "add", m.name); err != nil {
-		l.t.Fatalf("%v", err)
-	}
-	l.t.Cleanup(func() { l.remove(m.name) })
+	must(l.t, ip("netns", "add", m.name))
+	l.t.Cleanup(func() { removeNamespace(l.t, m.name) })
 	port := fmt.Sprintf("port%d", l.machines)
-	if err := ip("link", "add", "eth0", "netns", m.name, "type", "veth", "peer", "name", port, "netns", l.name); err != nil {
-		l.t.Fatalf("%v", err)
-	}
-	l.must(l.name, "link set "+port+" master switch up")
-	l.must(m.name, "link set lo up", "addr add "+m.addr+"/24 dev eth0", "link set eth0 up")
+	must(l.t, ip("link", "add", "eth0", "netns", m.name, "type", "veth", "peer", "name", port, "netns", l.name))
+	setUp(l.t, l.name, "link set "+port+" master switch up")
+	setUp(l.t, m.name, "link set lo up", "addr add "+m.addr+"/24 dev eth0", "link set eth0 up")
 	return m
 }
-
-// Addr is the machine's address.
-func (m *Machine) Addr() string { return m.addr }
 
 // At is the address of a port of the machine.
 func (m *Machine) At(port int) string { return fmt.Sprintf("%s:%d", m.addr, port) }
@@ -94,16 +75,14 @@ func (m *Machine) At(port int) string { return fmt.Sprintf("%s:%d", m.addr, port
 func (m *Machine) Moves() {
 	m.lan.t.Helper()
 	now := m.lan.address(100 + m.number)
-	m.lan.must(m.name, "addr del "+m.addr+"/24 dev eth0", "addr add "+now+"/24 dev eth0")
+	setUp(m.lan.t, m.name, "addr del "+m.addr+"/24 dev eth0", "addr add "+now+"/24 dev eth0")
 	m.addr = now
 }
 
 // SmallDisk makes the folder a disk of so many KiB, for what runs on the machine.
 func (m *Machine) SmallDisk(folder string, kib int) {
 	m.lan.t.Helper()
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		m.lan.t.Fatalf("%v", err)
-	}
+	must(m.lan.t, os.MkdirAll(folder, 0o700))
 	m.mounts = append(m.mounts, fmt.Sprintf("mount -t tmpfs -o size=%dk,mode=700 tmpfs %s", kib, folder))
 }
 
@@ -119,29 +98,11 @@ func (m *Machine) wrap(argv []string) []string {
 	return append([]string{"ip", "netns", "exec", m.name, "sh", "-c", script, "sh"}, argv...)
 }
 
-// must runs `ip` with each of these lines in a namespace.
-func (l *LAN) must(namespace string, lines ...string) {
-	l.t.Helper()
-	for _, line := range lines {
-		if err := ip(append([]string{"-n", namespace}, strings.Fields(line)...)...); err != nil {
-			l.t.Fatalf("%v", err)
-		}
-	}
-}
-
-func (l *LAN) remove(namespace string) {
-	if err := ip("netns", "delete", namespace); err != nil {
-		l.t.Logf("%v", err)
-	}
-}
-
 // Listen listens on a port of the machine, in this process.
 func (m *Machine) Listen(port int) net.Listener {
 	m.lan.t.Helper()
 	var l net.Listener
-	if err := inNamespace(m.name, func() (err error) { l, err = net.Listen("tcp4", m.At(port)); return err }); err != nil {
-		m.lan.t.Fatalf("%v", err)
-	}
+	must(m.lan.t, inNamespace(m.name, func() (err error) { l, err = net.Listen("tcp4", m.At(port)); return err }))
 	return l
 }
 
@@ -149,8 +110,6 @@ func (m *Machine) Listen(port int) net.Listener {
 func (m *Machine) Dial(hostPort string) net.Conn {
 	m.lan.t.Helper()
 	var c net.Conn
-	if err := inNamespace(m.name, func() (err error) { c, err = net.DialTimeout("tcp4", hostPort, 10*time.Second); return err }); err != nil {
-		m.lan.t.Fatalf("%v", err)
-	}
+	must(m.lan.t, inNamespace(m.name, func() (err error) { c, err = net.DialTimeout("tcp4", hostPort, 10*time.Second); return err }))
 	return c
 }

@@ -42,9 +42,7 @@ func (n *Network) Key() string { return n.key }
 func Folder(t TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ak")
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }
@@ -53,9 +51,7 @@ func Folder(t TB) string {
 func FreePort(t TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
+	must(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -96,32 +92,47 @@ type Namespace struct {
 // not possible.
 func NewNamespace(t TB) *Namespace {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skipf("making a network namespace takes root")
-	}
-	if _, err := exec.LookPath("ip"); err != nil {
-		t.Skipf("making a network namespace takes the ip command (package iproute2)")
-	}
 	n := &Namespace{name: fmt.Sprintf("arke-%d", os.Getpid())}
-	if err := ip("netns", "add", n.name); err != nil {
-		t.Skipf("network namespaces are not allowed here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := ip("netns", "delete", n.name); err != nil {
-			t.Logf("%v", err)
-		}
-	})
-	for _, command := range []string{
+	newNamespace(t, n.name, "ip")
+	setUp(t, n.name,
 		"link set lo up",
 		"link set lo multicast on",
 		"route add 224.0.0.0/4 dev lo",
 		"addr add 10.77.0.1/24 dev lo",
-	} {
-		if err := ip(append([]string{"-n", n.name}, strings.Fields(command)...)...); err != nil {
-			t.Fatalf("%v", err)
+	)
+	return n
+}
+
+// newNamespace makes an empty one of that name for as long as the test lasts, or skips
+// the test without root, these commands, or the right to make one.
+func newNamespace(t TB, name string, tools ...string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skipf("making network namespaces takes root")
+	}
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("making network namespaces takes the command %s (packages iproute2, util-linux, mount)", tool)
 		}
 	}
-	return n
+	if err := ip("netns", "add", name); err != nil {
+		t.Skipf("network namespaces are not allowed here: %v", err)
+	}
+	t.Cleanup(func() { removeNamespace(t, name) })
+}
+
+func removeNamespace(t TB, name string) {
+	if err := ip("netns", "delete", name); err != nil {
+		t.Logf("%v", err)
+	}
+}
+
+// setUp runs `ip` with each of these lines in a namespace.
+func setUp(t TB, namespace string, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		must(t, ip(append([]string{"-n", namespace}, strings.Fields(line)...)...))
+	}
 }
 
 // wrap returns the command line that runs argv inside.
@@ -154,9 +165,7 @@ func RemoveBinary() {
 func Binary(t TB) string {
 	t.Helper()
 	path, err := shared.build(nil)
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
+	must(t, err)
 	return path
 }
 
@@ -214,6 +223,14 @@ type TB interface {
 	Skipf(format string, args ...any)
 	Cleanup(f func())
 	Failed() bool
+}
+
+// must ends the test where something fails that no test is about.
+func must(t TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
 }
 
 // Patience is how long a story waits for one thing before it says that it hangs:

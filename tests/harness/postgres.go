@@ -39,26 +39,22 @@ func NewPostgres(t TB, settings ...string) *Postgres {
 	if p.bin == "" {
 		t.Skipf("PostgreSQL is not installed (on Debian: apt-get install postgresql)")
 	}
-	as, owner := servant(t)
+	argv, owner := servant(t)
 	dir := Folder(t)
 	data := filepath.Join(dir, "pg")
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatalf("%v", err)
-	}
-	if err := os.Mkdir(data, 0o700); err != nil {
-		t.Fatalf("%v", err)
-	}
+	must(t, os.Chmod(dir, 0o755))
+	must(t, os.Mkdir(data, 0o700))
 	if owner != nil {
-		if err := os.Chown(data, owner.uid, owner.gid); err != nil {
-			t.Fatalf("%v", err)
-		}
+		uid, _ := strconv.Atoi(owner.Uid)
+		gid, _ := strconv.Atoi(owner.Gid)
+		must(t, os.Chown(data, uid, gid))
 	}
-	initdb := append(slices.Clone(as), filepath.Join(p.bin, "initdb"), "-D", data, "-U", pgUser, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+	initdb := append(slices.Clone(argv), filepath.Join(p.bin, "initdb"), "-D", data, "-U", pgUser, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
 	if out, err := p.command(time.Minute, "", initdb...); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
 	host, port, _ := net.SplitHostPort(p.hostPort)
-	argv := append(as, filepath.Join(p.bin, "postgres"), "-D", data, "-p", port,
+	argv = append(argv, filepath.Join(p.bin, "postgres"), "-D", data, "-p", port,
 		"-c", "listen_addresses="+host, "-c", "unix_socket_directories=")
 	for _, s := range settings {
 		argv = append(argv, "-c", s)
@@ -162,26 +158,17 @@ func postgresPrograms() string {
 	return ""
 }
 
-// account is a user of the system.
-type account struct{ uid, gid int }
-
 // servant returns how to run a program as another user where we are root,
 // since PostgreSQL refuses to serve root; nothing elsewhere.
-func servant(t TB) (argv []string, owner *account) {
+func servant(t TB) (argv []string, owner *user.User) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		return nil, nil
 	}
 	for _, name := range []string{"postgres", "nobody"} {
-		u, err := user.Lookup(name)
-		if err != nil {
-			continue
+		if u, err := user.Lookup(name); err == nil {
+			return as(u.Uid, u.Gid), u
 		}
-		uid, _ := strconv.Atoi(u.Uid)
-		gid, _ := strconv.Atoi(u.Gid)
-		return []string{
-			"setpriv", "--reuid", u.Uid, "--regid", u.Gid, "--clear-groups", "--pdeathsig", "KILL", "--",
-		}, &account{uid, gid}
 	}
 	t.Skipf("PostgreSQL refuses to serve root, and there is no user postgres or nobody")
 	return nil, nil

@@ -56,13 +56,9 @@ func spawn(t TB, name, prefix string, env []string, argv ...string) *Process {
 	p.cmd.Env = append(environment(), env...)
 	tie(p.cmd)
 	stdout, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	must(t, err)
 	stderr, err := p.cmd.StderrPipe()
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	must(t, err)
 	if err := p.cmd.Start(); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -151,22 +147,31 @@ func (p *Process) Kill() {
 // Interrupt sends SIGTERM and does not wait; the process may have ended.
 func (p *Process) Interrupt() { _ = p.cmd.Process.Signal(syscall.SIGTERM) }
 
-// Terminate sends SIGTERM, waits for the end and returns the exit status.
-func (p *Process) Terminate() int {
+// Terminate sends SIGTERM and waits for the end.
+func (p *Process) Terminate() *Process {
 	p.t.Helper()
 	p.signal(syscall.SIGTERM)
-	return p.Wait(time.Minute)
+	p.Wait()
+	return p
 }
 
 // Wait waits for the end and returns the exit status, -1 for a signal.
-func (p *Process) Wait(limit time.Duration) int {
+func (p *Process) Wait() int {
 	p.t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(limit):
-		p.t.Fatalf("%s did not end within %s", p.name, limit)
+	case <-time.After(Patience):
+		p.t.Fatalf("%s did not end within %s", p.name, Patience)
 	}
 	return p.cmd.ProcessState.ExitCode()
+}
+
+// Ends waits for the end and checks the exit status.
+func (p *Process) Ends(code int) {
+	p.t.Helper()
+	if got := p.Wait(); got != code {
+		p.t.Errorf("%s: exit status %d, want %d", p.name, got, code)
+	}
 }
 
 // Hangup sends SIGHUP and does not wait.
@@ -220,6 +225,12 @@ func (p *Process) Logs(text string) error {
 	return nil
 }
 
+// Tells waits until the process has printed the text.
+func (p *Process) Tells(text string) {
+	p.t.Helper()
+	Eventually(p.t, Patience, fmt.Sprintf("%q", text), func() error { return p.Logs(text) })
+}
+
 // runTime bounds a command that is to end by itself. Some of them compute.
 const runTime = 5 * Patience
 
@@ -260,12 +271,13 @@ func (c Command) line(t TB) []string {
 	if _, err := exec.LookPath("setpriv"); err != nil {
 		t.Skipf("needs setpriv, to be somebody else")
 	}
-	if err := os.Chmod(filepath.Dir(line[0]), 0o755); err != nil { // or others can't execute it
-		t.Fatalf("%v", err)
-	}
-	return append(append(slices.Clone(c.Inside), []string{
-		"setpriv", "--reuid", strconv.Itoa(c.User), "--regid", strconv.Itoa(c.Group), "--clear-groups", "--pdeathsig", "KILL", "--",
-	}...), line...)
+	must(t, os.Chmod(filepath.Dir(line[0]), 0o755)) // or others can't execute it
+	return slices.Concat(c.Inside, as(strconv.Itoa(c.User), strconv.Itoa(c.Group)), line)
+}
+
+// as begins the command line of what another user runs, and takes root.
+func as(user, group string) []string {
+	return []string{"setpriv", "--reuid", user, "--regid", group, "--clear-groups", "--pdeathsig", "KILL", "--"}
 }
 
 // Run runs the command to its end. Variables that mean something to arke are

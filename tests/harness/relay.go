@@ -231,17 +231,36 @@ func (r *Relay) Peer() string { return r.ready.Peer }
 // lives.
 func (r *Relay) Client() *client.Client {
 	r.t.Helper()
-	c, err := client.New(client.Config{Socket: r.socket})
-	if err != nil {
-		r.t.Fatalf("client of relay %s: %v", r.name, err)
-	}
+	return Attach(r.t, client.Config{Socket: r.socket})
+}
+
+// Attach is Client for other ways to attach.
+func Attach(t TB, cfg client.Config) *client.Client {
+	t.Helper()
+	c, err := client.New(cfg)
+	must(t, err)
+	t.Cleanup(func() { c.Close() })
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
 	if err := c.Start(ctx); err != nil {
-		r.t.Fatalf("client of relay %s: %v", r.name, err)
+		t.Fatalf("attaching to %s: %v", cfg.Socket, err)
 	}
-	r.t.Cleanup(func() { c.Close() })
 	return c
+}
+
+// ThereAndBack sends a message through a tunnel, at the other end of which is an echo, and
+// returns an error unless it comes back in time.
+func ThereAndBack(t patterns.Tunnel, limit time.Duration, message string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	if err := t.Send(ctx, []byte(message)); err != nil {
+		return err
+	}
+	got, err := t.Receive(ctx)
+	if err == nil && string(got) != message {
+		err = fmt.Errorf("%q came back for %q", got, message)
+	}
+	return err
 }
 
 // Status is what a relay says about itself, as far as the tests look.
@@ -286,9 +305,7 @@ func (r *Relay) Status() (Status, string, error) {
 func (r *Relay) Dropped(reason string) uint64 {
 	r.t.Helper()
 	s, _, err := r.Status()
-	if err != nil {
-		r.t.Fatalf("%v", err)
-	}
+	must(r.t, err)
 	return s.Drops[reason] + s.Relay.Drops[reason]
 }
 
@@ -334,6 +351,20 @@ func (r *Relay) Members(cluster string) ([]patterns.Member, error) {
 	return members, err
 }
 
+// State is that of the member at another relay, as this one's callers see it; without
+// one it is "gone".
+func (r *Relay) State(cluster string, at *Relay) (state string, err error) {
+	r.t.Helper()
+	members, err := r.Members(cluster)
+	state = "gone"
+	for _, m := range members {
+		if m.Peer == at.Peer() {
+			state = m.State
+		}
+	}
+	return state, err
+}
+
 // Sees waits until the relay's callers see that many members of a cluster.
 func (r *Relay) Sees(count int, cluster string) {
 	r.t.Helper()
@@ -351,14 +382,11 @@ func (r *Relay) Sees(count int, cluster string) {
 func (r *Relay) Ignores(other *Relay) {
 	r.t.Helper()
 	_, text, err := r.Status()
-	if err != nil {
-		r.t.Fatalf("%v", err)
-	}
+	must(r.t, err)
 	var given struct{ Seeds json.RawMessage }
 	var seeds []struct{ Addr, State, Peer string }
-	if err := errors.Join(json.Unmarshal([]byte(text), &given), json.Unmarshal(given.Seeds, &seeds)); err != nil {
-		r.t.Fatalf("%v", err)
-	}
+	must(r.t, json.Unmarshal([]byte(text), &given))
+	must(r.t, json.Unmarshal(given.Seeds, &seeds))
 	for _, s := range seeds {
 		if s.Peer == other.Peer() || strings.Contains(s.Addr, other.Peer()) && s.State == "reached" {
 			r.t.Fatalf("relay %s has reached %s: %+v", r.name, other.name, s)

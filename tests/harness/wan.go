@@ -77,7 +77,7 @@ func (w *WAN) Cloud(name string) *Cloud {
 	w.t.Helper()
 	subnet := len(w.clouds) + 1
 	c := &Cloud{LAN: newLAN(w.t, subnet), Network: newNetwork(w.t, name), Name: name}
-	c.must(c.LAN.name, "addr add "+c.address(254)+"/24 dev switch", "tuntap add dev wide mode tun", "link set wide mtu 1400 up", "route add 10.88.0.0/16 dev wide")
+	setUp(w.t, c.LAN.name, "addr add "+c.address(254)+"/24 dev switch", "tuntap add dev wide mode tun", "link set wide mtu 1400 up", "route add 10.88.0.0/16 dev wide")
 	wide, err := openWide(c.LAN.name, "wide")
 	if err != nil {
 		w.t.Skipf("a device for what leaves a cloud is not possible here: %v", err)
@@ -91,7 +91,7 @@ func (w *WAN) Cloud(name string) *Cloud {
 // Machine puts one more machine into the cloud; it reaches all others.
 func (c *Cloud) Machine() *Machine {
 	m := c.LAN.Machine()
-	c.must(m.name, "route add default via "+c.address(254))
+	setUp(c.LAN.t, m.name, "route add default via "+c.address(254))
 	return m
 }
 
@@ -184,7 +184,7 @@ func (w *WAN) Gateway(name string, on *Machine, seeds map[*Cloud]*Relay, lend ..
 	var nodes []GatewayNode
 	for _, c := range w.clouds {
 		if seed := seeds[c]; seed != nil {
-			nodes = append(nodes, GatewayNode{c.Name, c.Network, fmt.Sprintf("/ip4/%s/tcp/%d", on.Addr(), MachinePort+c.subnet), seed.cfg.on.At(MachinePort), ""})
+			nodes = append(nodes, GatewayNode{c.Name, c.Network, fmt.Sprintf("/ip4/%s/tcp/%d", on.addr, MachinePort+c.subnet), seed.cfg.on.At(MachinePort), ""})
 		}
 	}
 	return startGateway(w.t, name, on.wrap, nodes, lend)

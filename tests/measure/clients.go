@@ -32,7 +32,7 @@ func clients(m *meter) {
 	dummy, err := net.Listen("tcp", "127.0.0.1:0")
 	m.must(err)
 	defer dummy.Close()
-	port := unused(m)
+	port := harness.FreePort(m)
 	token := filepath.Join(harness.Folder(m), "token")
 	m.must(os.WriteFile(token, []byte("sixteen letters."), 0o600))
 	r := harness.NewNetwork(m).Relay("a", harness.Flags("--client-listen", port, "--token-file", token))
@@ -50,14 +50,6 @@ func clients(m *meter) {
 			hung(m, r, hang)
 		}
 	}
-}
-
-// unused is a port that nobody listens at.
-func unused(m *meter) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	m.must(err)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // attaches attaches for a second, one after the other, while mute connections are held

@@ -6,7 +6,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -20,7 +19,6 @@ import (
 	"github.com/arke-mesh/arke/internal/collector"
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/security"
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -87,29 +85,16 @@ func (f footprint) perLease(o footprint) float64 {
 func clustersPart(args []string) error {
 	defer collector.Pace()()
 	key, index, seed := args[0], args[1], args[2]
-	file, err := security.ReadNetworkFile(key)
-	if err != nil {
-		return err
-	}
-	config := node.Config{Network: file, Listen: []string{loopback}, NoMDNS: true}
-	if seed != "" {
-		config.Seeds = []string{seed}
-	}
-	n, err := node.New(config)
+	n, err := startNode(key, seed)
 	if err != nil {
 		return err
 	}
 	defer n.Close()
-	if err := n.Start(context.Background()); err != nil {
-		return err
-	}
 	if seed == "" {
 		fmt.Println(n.Status().Addrs[0])
 	}
-	for begin := time.Now(); n.Status().Peers < hosts-1; wait(10 * time.Millisecond) {
-		if time.Since(begin) > time.Minute {
-			return errors.New("the nodes don't find each other")
-		}
+	if err := meets(n, hosts-1); err != nil {
+		return err
 	}
 	wait(5 * time.Second)
 	without, _, err := atRest(n)

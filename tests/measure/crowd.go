@@ -6,7 +6,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -20,7 +19,6 @@ import (
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/security"
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -119,10 +117,6 @@ func crowdPart(args []string) error {
 	defer collector.Pace()()
 	begin := make(chan os.Signal, 1)
 	signal.Notify(begin, syscall.SIGUSR1)
-	file, err := security.ReadNetworkFile(args[0])
-	if err != nil {
-		return err
-	}
 	index, err := strconv.Atoi(args[1])
 	if err != nil {
 		return err
@@ -131,22 +125,13 @@ func crowdPart(args []string) error {
 	if err != nil {
 		return err
 	}
-	config := node.Config{Network: file, Listen: []string{loopback}, NoMDNS: true}
-	if index > 0 {
-		config.Seeds = []string{args[3]}
-	}
-	n, err := node.New(config)
+	n, err := startNode(args[0], args[3])
 	if err != nil {
 		return err
 	}
 	defer n.Close()
-	if err := n.Start(context.Background()); err != nil {
+	if err := meets(n, min(index, 1)); err != nil {
 		return err
-	}
-	for begun := time.Now(); index > 0 && n.Status().Peers == 0; wait(100 * time.Millisecond) {
-		if time.Since(begun) > time.Minute {
-			return errors.New("the node does not join")
-		}
 	}
 	fmt.Println(n.Status().Addrs[0])
 	<-begin

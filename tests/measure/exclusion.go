@@ -6,10 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,10 +24,13 @@ const (
 // of a revocation, until each of six has no link any more with the relay that it is about.
 // Each time it is another one, which serves a cluster that all six have called.
 func exclusion(m *meter) {
-	office := newOffice(m)
-	relays := []*harness.Relay{office.relay("a", harness.Flags("--revocations", office.list))}
+	office := harness.NewOffice(m, "optional") // where certificates are required keys ban nobody
+	all := []string{"--serve", ">", "--call", ">", "--publish", ">", "--subscribe", ">"}
+	list := office.File("revocations")
+	office.Does("revoke", "--list", list, "--serial", "1") // so that there is a list
+	relays := []*harness.Relay{office.Certified("a", all, harness.Flags("--revocations", list))}
 	for i := 1; i < excluders; i++ {
-		relays = append(relays, office.relay(fmt.Sprintf("%c", 'a'+i), harness.Seed(relays[0])))
+		relays = append(relays, office.Certified(fmt.Sprintf("%c", 'a'+i), all, harness.Seed(relays[0])))
 	}
 	harness.Together(m, relays...)
 	var callers []*client.Client
@@ -41,12 +41,12 @@ func exclusion(m *meter) {
 		name string
 		tell func(peer string)
 	}{
-		{"ban", func(p string) { harness.Run(m, "key", "ban", p, "--key-file", office.network.Key()).Ends(0) }},
-		{"revocation", func(p string) { office.revoke("--peer", p) }},
+		{"ban", func(p string) { harness.Run(m, "key", "ban", p, "--key-file", office.Key()).Ends(0) }},
+		{"revocation", func(p string) { office.Does("revoke", "--list", list, "--peer", p) }},
 	} {
 		var cut []time.Duration
 		for i := range m.rounds {
-			guest := office.relay(fmt.Sprint(way.name, i), harness.Seed(relays[0]))
+			guest := office.Certified(fmt.Sprint(way.name, i), all, harness.Seed(relays[0]))
 			trap := fmt.Sprint("trap-", way.name, i)
 			serve(m, guest, trap)
 			for _, caller := range callers {
@@ -90,39 +90,4 @@ func cutOff(m *meter, relays []*harness.Relay, peer string, begin time.Time) []t
 		}
 	}
 	return took
-}
-
-// office is an issued network, whose authority's key is in a file.
-type office struct {
-	m              *meter
-	network        *harness.Network
-	dir, key, list string
-}
-
-func newOffice(m *meter) *office {
-	o := &office{m: m, network: harness.NewNetwork(m), dir: harness.Folder(m)}
-	o.key, o.list = filepath.Join(o.dir, "authority.key"), filepath.Join(o.dir, "revocations")
-	said := harness.Run(m, "authority", "init", "--key-file", o.network.Key(), "--out", o.key).Ends(0).Stdout
-	lines := strings.Split(strings.TrimSpace(said), "\n")
-	line := lines[len(lines)-1] // optional: where certificates are required keys ban nobody
-	file, err := os.ReadFile(o.network.Key())
-	m.must(err)
-	m.must(os.WriteFile(o.network.Key(), append(file, line+"\n"...), 0o600))
-	o.revoke("--serial", "1") // so that there is a list
-	return o
-}
-
-func (o *office) revoke(what ...string) {
-	harness.Run(o.m, append([]string{"authority", "revoke", "--authority", o.key, "--list", o.list}, what...)...).Ends(0)
-}
-
-// relay starts a relay with a certificate that allows everything.
-func (o *office) relay(name string, options ...harness.RelayOption) *harness.Relay {
-	certificate := filepath.Join(o.dir, name+".cert")
-	r := o.network.Prepared(name, append(options, harness.Remembering(), harness.Flags("--certificate", certificate))...)
-	peer := strings.TrimSpace(harness.Run(o.m, "authority", "request", "--data-dir", harness.DataDirOf(r)).Ends(0).Stdout)
-	harness.Run(o.m, "authority", "sign", "--authority", o.key, "--peer", peer, "--name", name,
-		"--serve", ">", "--call", ">", "--publish", ">", "--subscribe", ">", "--out", certificate).Ends(0)
-	r.Restart()
-	return r
 }

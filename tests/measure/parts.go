@@ -5,9 +5,15 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"sync"
+	"time"
+
+	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/security"
 )
 
 const loopback = "/ip4/127.0.0.1/tcp/0"
@@ -68,4 +74,31 @@ func runPart(args []string) error {
 		failed <- err
 	}()
 	return <-failed
+}
+
+// startNode starts a node of the network with that file; the first one has no seed.
+func startNode(keyFile, seed string) (*node.Node, error) {
+	file, err := security.ReadNetworkFile(keyFile)
+	if err != nil {
+		return nil, err
+	}
+	config := node.Config{Network: file, Listen: []string{loopback}, NoMDNS: true}
+	if seed != "" {
+		config.Seeds = []string{seed}
+	}
+	n, err := node.New(config)
+	if err != nil {
+		return nil, err
+	}
+	return n, n.Start(context.Background())
+}
+
+// meets waits until a node knows so many others.
+func meets(n *node.Node, others int) error {
+	for begin := time.Now(); n.Status().Peers < others; wait(10 * time.Millisecond) {
+		if time.Since(begin) > time.Minute {
+			return errors.New("the nodes don't find each other")
+		}
+	}
+	return nil
 }

@@ -23,9 +23,8 @@ var echo = patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (pa
 })
 
 func serve(m *meter, r *harness.Relay, cluster string) {
-	if _, err := r.Client().Serve(context.Background(), cluster, echo, patterns.Limits{}); err != nil {
-		m.Fatalf("%v", err)
-	}
+	_, err := r.Client().Serve(context.Background(), cluster, echo, patterns.Limits{})
+	m.must(err)
 }
 
 // join measures how long a relay takes from its start until a program beside
@@ -42,9 +41,8 @@ func join(m *meter) {
 		ready = append(ready, time.Since(begin))
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		c := r.Client()
-		if _, err := c.Request(ctx, "echo", patterns.Message{}, patterns.WaitForMember()); err != nil {
-			m.Fatalf("%v", err)
-		}
+		_, err := c.Request(ctx, "echo", patterns.Message{}, patterns.WaitForMember())
+		m.must(err)
 		served = append(served, time.Since(begin))
 		cancel()
 		c.Close()
@@ -64,21 +62,16 @@ func register(m *meter) {
 		cluster := fmt.Sprint("c", i)
 		begin := time.Now()
 		registration, err := member.Serve(context.Background(), cluster, echo, patterns.Limits{})
-		if err != nil {
-			m.Fatalf("%v", err)
-		}
+		m.must(err)
 		known := time.Now()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		if _, err := caller.Request(ctx, cluster, patterns.Message{}, patterns.WaitForMember()); err != nil {
-			m.Fatalf("%v", err)
-		}
+		_, err = caller.Request(ctx, cluster, patterns.Message{}, patterns.WaitForMember())
+		m.must(err)
 		cancel()
 		acknowledged = append(acknowledged, known.Sub(begin))
 		called = append(called, time.Since(begin))
 		after = append(after, time.Since(known))
-		if err := registration.Close(context.Background()); err != nil {
-			m.Fatalf("%v", err)
-		}
+		m.must(registration.Close(context.Background()))
 	}
 	m.times("call of Serve to its acknowledgement", acknowledged)
 	m.times("acknowledgement to the first reply elsewhere", after)
@@ -88,6 +81,8 @@ func register(m *meter) {
 // affected remembers the end of the last request that did not go straight
 // through since the last reset.
 type affected struct {
+	load *harness.Load
+
 	mu     sync.Mutex
 	since  time.Time
 	last   time.Time
@@ -133,16 +128,27 @@ func (a *affected) asks(c *client.Client) func(n int) error {
 	}
 }
 
-// kill measures how long after the SIGKILL of a member's relay requests still
-// run into it, under 2,000 requests per second.
-func kill(m *meter) {
-	relays := harness.NewNetwork(m).Relays(3, harness.Remembering())
+// ends ends the load, and says what became of it.
+func (a *affected) ends(m *meter) {
+	m.say("requests, and lost ones", "%d, %v", len(a.load.Stop()), a.errors)
+}
+
+// underLoad is three relays with a member each, and so many requests a second at the first.
+func underLoad(m *meter, perSecond int, options ...harness.RelayOption) ([]*harness.Relay, *affected) {
+	relays := harness.NewNetwork(m).Relays(3, options...)
 	for _, r := range relays {
 		serve(m, r, "work")
 	}
 	relays[0].Sees(3, "work")
-	trouble := &affected{errors: map[string]int{}}
-	load := harness.StartLoad(m, 2000, trouble.asks(relays[0].Client()))
+	a := &affected{errors: map[string]int{}}
+	a.load = harness.StartLoad(m, perSecond, a.asks(relays[0].Client()))
+	return relays, a
+}
+
+// kill measures how long after the SIGKILL of a member's relay requests still
+// run into it, under 2,000 requests per second.
+func kill(m *meter) {
+	relays, trouble := underLoad(m, 2000, harness.Remembering())
 	var last, back []time.Duration
 	for i := range rounds {
 		victim := relays[1+i%2]
@@ -156,58 +162,41 @@ func kill(m *meter) {
 		relays[0].Sees(3, "work")
 		back = append(back, time.Since(begin))
 	}
-	outcomes := load.Stop()
+	trouble.ends(m)
 	m.times("SIGKILL to the end of the last affected request", last)
 	m.times("start of the relay to its member being seen again", back)
-	m.say("requests, and lost ones", "%d, %v", len(outcomes), trouble.errors)
 }
 
 // stop measures how long after a SIGSTOP callers leave the member out.
 func stop(m *meter) {
-	relays := harness.NewNetwork(m).Relays(3)
-	for _, r := range relays {
-		serve(m, r, "work")
-	}
-	relays[0].Sees(3, "work")
-	trouble := &affected{errors: map[string]int{}}
-	load := harness.StartLoad(m, 200, trouble.asks(relays[0].Client()))
+	relays, trouble := underLoad(m, 200)
 	var out, in []time.Duration
 	for range 5 {
 		victim := relays[2]
 		wait(time.Second)
 		begin := time.Now()
 		victim.Pause()
-		until(m, "out of rotation", relays[0], victim, func(state string) bool { return state != "live" })
+		until(m, "out of rotation", relays[0], victim, false)
 		out = append(out, time.Since(begin))
 		wait(time.Second)
 		begin = time.Now()
 		victim.Continue()
-		until(m, "in rotation", relays[0], victim, func(state string) bool { return state == "live" })
+		until(m, "in rotation", relays[0], victim, true)
 		in = append(in, time.Since(begin))
 	}
-	outcomes := load.Stop()
+	trouble.ends(m)
 	m.times("SIGSTOP to out of rotation", out)
 	m.times("SIGCONT to in rotation", in)
-	m.say("requests, and lost ones", "%d, %v", len(outcomes), trouble.errors)
 }
 
-// until waits until the state of the member at host is right.
-func until(m *meter, what string, viewer, host *harness.Relay, right func(state string) bool) {
+// until waits until the member at host is live, or is not.
+func until(m *meter, what string, viewer, host *harness.Relay, live bool) {
 	harness.Eventually(m, 20*time.Second, what, func() error {
-		members, err := viewer.Members("work")
-		if err != nil {
-			return err
+		state, err := viewer.State("work", host)
+		if err == nil && live != (state == "live") {
+			err = errors.New("it is " + state)
 		}
-		state := "gone"
-		for _, member := range members {
-			if member.Peer == host.Peer() {
-				state = member.State
-			}
-		}
-		if !right(state) {
-			return errors.New("it is " + state)
-		}
-		return nil
+		return err
 	})
 }
 

@@ -200,19 +200,8 @@ func (w *rotationWork) carry(ctx context.Context, t patterns.Tunnel, number int)
 			return nil
 		}
 		begin := time.Now()
-		limited, cancel := context.WithTimeout(context.Background(), rotationLimit)
-		body := fmt.Sprint(number, " ", n)
-		err := t.Send(limited, []byte(body))
-		var got []byte
-		if err == nil {
-			got, err = t.Receive(limited)
-		}
-		cancel()
-		switch {
-		case err != nil:
+		if err := harness.ThereAndBack(t, rotationLimit, fmt.Sprint(number, " ", n)); err != nil {
 			return err
-		case string(got) != body:
-			return errors.New("messages out of order")
 		}
 		phase := w.phase.Load()
 		w.mu.Lock()
