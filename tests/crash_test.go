@@ -63,13 +63,7 @@ func (l *ledger) answered(name string) int {
 // again waits until a member has handled so many more requests.
 func (l *ledger) again(t *testing.T, name string, more int) {
 	t.Helper()
-	before := l.answered(name)
-	harness.Eventually(t, harness.Patience, "that member "+name+" is asked again", func() error {
-		if n := l.answered(name) - before; n < more {
-			return fmt.Errorf("it was asked %d times", n)
-		}
-		return nil
-	})
+	harness.AtLeast(t, l.answered(name)+more, "requests of member "+name, func() int { return l.answered(name) })
 }
 
 // twice returns the requests that ran more than once.
@@ -96,14 +90,7 @@ func (l *ledger) ran(id string) bool {
 func asks(r *harness.Relay, cluster string, options ...patterns.RequestOption) func(n int) error {
 	callers := []*client.Client{r.Client(), r.Client(), r.Client(), r.Client()}
 	return func(n int) error {
-		ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
-		defer cancel()
-		id := fmt.Sprint(n)
-		reply, err := callers[n%len(callers)].Request(ctx, cluster, patterns.Message{Body: []byte(id)}, options...)
-		if err == nil && string(reply.Body) != id {
-			err = fmt.Errorf("the reply to %s is %q", id, reply.Body)
-		}
-		return err
+		return harness.Echoed(callers[n%len(callers)], harness.Patience, cluster, fmt.Sprint(n), options...)
 	}
 }
 
@@ -121,13 +108,7 @@ func failures(outcomes map[int]error) map[string]int {
 // passed waits until the load has done so many more requests.
 func passed(t *testing.T, load *harness.Load, more int) {
 	t.Helper()
-	goal := load.Done() + more
-	harness.Eventually(t, harness.Patience, fmt.Sprintf("that %d more requests are done", more), func() error {
-		if n := load.Done(); n < goal {
-			return fmt.Errorf("%d are missing", goal-n)
-		}
-		return nil
-	})
+	harness.AtLeast(t, load.Done()+more, "requests done", load.Done)
 }
 
 // trio is the scene of the stories below: three relays with a member each,

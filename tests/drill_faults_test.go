@@ -131,7 +131,6 @@ func drillFaults() []fault {
 			},
 			todo: "Make room on that disk. The relay goes on meanwhile, and tries again every 10 s.",
 			mends: func(s *stage) {
-				s.strike()
 				a := s.relays["a"]
 				require.NoError(s, os.Remove(filepath.Join(harness.Inner(a, harness.DataDirOf(a)), "filler")))
 			},
@@ -161,10 +160,7 @@ func drillFaults() []fault {
 				{"a", onMetrics, "arke_peers 0", 5 * time.Second},
 			},
 			todo: "Start it again: the others find it, and the log says `peer is back`.",
-			mends: func(s *stage) {
-				s.strike()
-				s.relays["b"].Restart()
-			},
+			mends: func(s *stage) { s.relays["b"].Restart() },
 			after: []sign{
 				{"a", onLog, "INFO overlay joined the network", 5 * time.Second},
 				{"a", onMetrics, "arke_peers 1", 5 * time.Second},
@@ -241,10 +237,7 @@ func drillFaults() []fault {
 				{"b", onReady, "200 ok", 8 * time.Second},
 			},
 			todo: "Look at the program with its own logs or a debugger, and start it again.",
-			mends: func(s *stage) {
-				s.strike()
-				s.member.Continue()
-			},
+			mends: func(s *stage) { s.member.Continue() },
 			after: []sign{
 				{"a", onCall, "exit status 0: hello", 5 * time.Second},
 				{"b", onLog, "INFO relay a client that hung is heard again", 8 * time.Second},

@@ -103,6 +103,7 @@ func TestEachFaultIsSaid(t *testing.T) {
 			f.plays(s)
 			text := s.expect(f.name, f.signs)
 			if f.mends != nil {
+				s.strike()
 				f.mends(s)
 				text += s.expect(f.name+", mended", f.after)
 			}

@@ -18,12 +18,7 @@ import (
 // gets waits until the process has printed so many lines and returns them.
 func gets(t *testing.T, p *harness.Process, count int) []string {
 	t.Helper()
-	harness.Eventually(t, harness.Patience, fmt.Sprintf("that %d lines are printed", count), func() error {
-		if n := len(p.Printed()); n < count {
-			return fmt.Errorf("there are %d", n)
-		}
-		return nil
-	})
+	harness.AtLeast(t, count, "lines printed", func() int { return len(p.Printed()) })
 	return p.Printed()
 }
 
@@ -75,12 +70,7 @@ func TestQueueSharesTheMessages(t *testing.T) {
 	}
 	a.Reads(text.String(), "publish", "jobs.new", "-").Gets("")
 	gets(t, second, 200)
-	harness.Eventually(t, harness.Patience, "that all jobs are taken", func() error {
-		if n := len(first[0].Printed()) + len(first[1].Printed()); n < 200 {
-			return fmt.Errorf("%d are", n)
-		}
-		return nil
-	})
+	harness.AtLeast(t, 200, "jobs taken", func() int { return len(first[0].Printed()) + len(first[1].Printed()) })
 	all := slices.Concat(first[0].Printed(), first[1].Printed())
 	slices.Sort(all)
 	require.True(t, len(all) == 200 && len(slices.Compact(all)) == 200, all)

@@ -250,6 +250,17 @@ func Eventually(t TB, limit time.Duration, what string, f func() error) {
 	}
 }
 
+// AtLeast waits until there are that many of what is counted.
+func AtLeast(t TB, many int, what string, count func() int) {
+	t.Helper()
+	Eventually(t, Patience, fmt.Sprintf("%d %s", many, what), func() error {
+		if n := count(); n < many {
+			return fmt.Errorf("there are %d", n)
+		}
+		return nil
+	})
+}
+
 // Never polls f for the whole time, and fails the test when it returns nil.
 func Never(t TB, limit time.Duration, what string, f func() error) {
 	t.Helper()

@@ -248,6 +248,18 @@ func Attach(t TB, cfg client.Config) *client.Client {
 	return c
 }
 
+// Echoed sends a request to a cluster that echoes, and returns an error unless the reply is
+// the same and comes in time.
+func Echoed(c *client.Client, limit time.Duration, cluster, body string, options ...patterns.RequestOption) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	reply, err := c.Request(ctx, cluster, patterns.Message{Body: []byte(body)}, options...)
+	if err == nil && string(reply.Body) != body {
+		err = fmt.Errorf("the reply to %s is %q", body, reply.Body)
+	}
+	return err
+}
+
 // ThereAndBack sends a message through a tunnel, at the other end of which is an echo, and
 // returns an error unless it comes back in time.
 func ThereAndBack(t patterns.Tunnel, limit time.Duration, message string) error {

@@ -4,13 +4,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -60,53 +59,33 @@ func crowdOf(m *meter, count int) {
 		for _, n := range nodes {
 			m.must(n.process.Signal(syscall.SIGUSR1))
 		}
-		var all crowdShares
+		all := make([][]float64, len(nodes))
+		for i, n := range nodes {
+			m.must(json.Unmarshal([]byte(n.line()), &all[i]))
+		}
+		m.say(fmt.Sprintf("%d nodes %s, mean of a node (most)", count, state), "%s", crowdText(all))
+	}
+}
+
+// crowdFigures are what a node has used in a second, and what it holds, in the order in
+// which it says them: each as the mean of all nodes, and the most.
+var crowdFigures = []string{
+	"%.1f (%.1f) ms of processor time and ",
+	"%.0f (%.0f) wake-ups a second, ",
+	"%.0f (%.0f) B/s of control, ", // sent on lane ctl
+	"%.1f (%.1f) MB, ",             // resident, once garbage is given back
+	"%.1f (%.0f) links, ",
+	"%.1f (%.0f) leases", // of others, as an anchor
+}
+
+func crowdText(nodes [][]float64) (text string) {
+	for i, figure := range crowdFigures {
+		var mean, most float64
 		for _, n := range nodes {
-			var s crowdShare
-			_, err := fmt.Sscanf(n.line(), crowdSaid, &s.cpu, &s.wakes, &s.control, &s.bytes, &s.links, &s.leases)
-			m.must(err)
-			all = append(all, s)
+			mean += n[i] / float64(len(nodes))
+			most = max(most, n[i])
 		}
-		m.say(fmt.Sprintf("%d nodes %s, mean of a node (most)", count, state), "%s", all)
-	}
-}
-
-// crowdShare is what a node has used in a second, and what it holds.
-type crowdShare struct {
-	cpu     float64 // ms
-	wakes   float64
-	control float64 // bytes sent on lane ctl
-	bytes   float64 // of resident memory, once garbage is given back
-	links   float64
-	leases  float64 // of others, as an anchor
-}
-
-// crowdSaid is how a node says it.
-const crowdSaid = "%f %f %f %f %f %f"
-
-type crowdShares []crowdShare
-
-func (s crowdShares) String() string {
-	figure := func(of func(crowdShare) float64) (mean, most float64) {
-		for _, one := range s {
-			mean += of(one) / float64(len(s))
-		}
-		return mean, of(slices.MaxFunc(s, func(a, b crowdShare) int { return cmp.Compare(of(a), of(b)) }))
-	}
-	var text string
-	for _, f := range []struct {
-		format string
-		of     func(crowdShare) float64
-	}{
-		{"%.1f (%.1f) ms of processor time and ", func(c crowdShare) float64 { return c.cpu }},
-		{"%.0f (%.0f) wake-ups a second, ", func(c crowdShare) float64 { return c.wakes }},
-		{"%.0f (%.0f) B/s of control, ", func(c crowdShare) float64 { return c.control }},
-		{"%.1f (%.1f) MB, ", func(c crowdShare) float64 { return c.bytes / 1e6 }},
-		{"%.1f (%.0f) links, ", func(c crowdShare) float64 { return c.links }},
-		{"%.1f (%.0f) leases", func(c crowdShare) float64 { return c.leases }},
-	} {
-		mean, most := figure(f.of)
-		text += fmt.Sprintf(f.format, mean, most)
+		text += fmt.Sprintf(figure, mean, most)
 	}
 	return text
 }
@@ -166,10 +145,14 @@ func crowdMeasures(n *node.Node) error {
 	now := n.Status()
 	debug.FreeOSMemory()
 	bytes, err := resident()
+	if err != nil {
+		return err
+	}
 	span := crowdSpan.Seconds()
-	fmt.Printf(crowdSaid+"\n", 1e3*(until.cpu-from.cpu).Seconds()/span, float64(until.wakes-from.wakes)/span,
-		float64(now.SentBytes[overlay.LaneCtl]-control)/span, float64(bytes), float64(len(now.Links)), float64(now.Anchors.Leases))
-	return err
+	return json.NewEncoder(os.Stdout).Encode([]float64{
+		1e3 * (until.cpu - from.cpu).Seconds() / span, float64(until.wakes-from.wakes) / span,
+		float64(now.SentBytes[overlay.LaneCtl]-control) / span, float64(bytes) / 1e6, float64(len(now.Links)), float64(now.Anchors.Leases),
+	})
 }
 
 // crowdWorks serves, and calls if it is this node's turn, for ever.

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -143,17 +142,11 @@ type rotationWork struct {
 // by falling behind. One in two may not be repeated.
 func (w *rotationWork) ask(n int) error {
 	due := w.begin.Add(time.Duration(n) * w.period)
-	ctx, cancel := context.WithTimeout(context.Background(), rotationLimit)
-	defer cancel()
 	var opts []patterns.RequestOption
 	if n/2%2 == 0 {
 		opts = append(opts, patterns.Idempotent())
 	}
-	body := fmt.Sprint("request ", n)
-	reply, err := w.app.Request(ctx, w.names[n%2], patterns.Message{Body: []byte(body)}, opts...)
-	if err == nil && string(reply.Body) != body {
-		err = errors.New("another's reply")
-	}
+	err := harness.Echoed(w.app, rotationLimit, w.names[n%2], fmt.Sprint("request ", n), opts...)
 	took, phase := time.Since(due), w.phase.Load()
 	w.mu.Lock()
 	defer w.mu.Unlock()
