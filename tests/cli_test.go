@@ -107,7 +107,7 @@ func TestJSONIsOneObjectPerLine(t *testing.T) {
 	}
 	for _, command := range []string{"members", "survey", "broadcast", "push"} {
 		failed := a.Does(command, "nobody", "--json").Ends(3).Says("nobody")
-		require.True(t, object(t, failed)["outcome"] == "no_members", failed)
+		require.Equal(t, "no_members", object(t, failed)["outcome"], failed)
 	}
 
 	status := object(t, a.Does("status", "--json").Ends(0))

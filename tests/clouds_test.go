@@ -177,8 +177,9 @@ func TestThreeCloudsServeEachOther(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		l.stop()
 		t.Logf("%s asks geo@%s, %s apart: %s", pair[0], pair[1], trip, l)
-		require.True(t, len(l.lost) == 0 && len(l.took) > 0, l.lost)
-		require.True(t, l.took[len(l.took)/2] >= trip, "nothing is faster than the line")
+		require.Empty(t, l.lost)
+		require.NotEmpty(t, l.took)
+		require.GreaterOrEqual(t, l.took[len(l.took)/2], trip, "nothing is faster than the line")
 	}
 
 	db := harness.NewPostgres(t, "fsync=off")
@@ -193,21 +194,24 @@ func TestThreeCloudsServeEachOther(t *testing.T) {
 	time.Sleep(5 * time.Second)
 	l.stop()
 	t.Logf("ap asks geo@eu while a gateway is killed: %s", l)
-	require.True(t, len(l.lost) == 0, l.lost)
+	require.Empty(t, l.lost)
 	got, err := db.Psql(port, "select 6*7")
-	require.True(t, err == nil && got == "42\n", fmt.Sprint("psql through the other gateway: ", got, err))
+	require.NoError(t, err, "psql through the other gateway")
+	require.Equal(t, "42\n", got)
 
 	own, others := w.load(caller["eu"], "geo", 4), w.load(caller["us"], "geo@ap", 4)
 	w.wan.Cut(w.cloud["eu"])
 	w.hearsOfTheCut(caller, 20*time.Second) // longer than links wait
 	who, _, err := asked(t.Context(), caller["ap"], "geo")
-	require.True(t, err == nil && who == "ap", fmt.Sprint(who, err))
+	require.NoError(t, err)
+	require.Equal(t, "ap", who)
 	own.stop()
 	others.stop()
 	t.Logf("meanwhile eu asks geo: %s", own)
 	t.Logf("meanwhile us asks geo@ap: %s", others)
-	require.True(t, len(own.lost) == 0 && own.served["eu"] == len(own.took), own.lost)
-	require.True(t, len(others.lost) == 0, others.lost)
+	require.Empty(t, own.lost)
+	require.Equal(t, len(own.took), own.served["eu"])
+	require.Empty(t, others.lost)
 
 	w.wan.Heal(w.cloud["eu"])
 	back := w.answers(caller["us"], "geo@eu", "eu")
@@ -240,8 +244,8 @@ func (w *clouds) hearsOfTheCut(caller map[string]*client.Client, during time.Dur
 				heard[name] = true
 				w.Logf("eu is cut off: %s hears %q after %s", name, err, since)
 			}
-			require.True(w.T, cut || !heard[name] && errors.Is(err, context.DeadlineExceeded), fmt.Sprintf("%s hears %v after %s and %s", name, err, took, since))
-			require.True(w.T, heard[name] || since < cutHeard, fmt.Sprintf("%s hears %v %s after eu was cut off", name, err, since))
+			require.True(w.T, cut || !heard[name] && errors.Is(err, context.DeadlineExceeded), "%s hears %v after %s and %s", name, err, took, since)
+			require.True(w.T, heard[name] || since < cutHeard, "%s hears %v %s after eu was cut off", name, err, since)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}

@@ -20,7 +20,7 @@ func TestDemoTellsItsStory(t *testing.T) {
 	report := object(t, harness.Run(t, "demo", "--duration", "1s", "--requests", "5000", "--json"))
 	require.True(t, report["wrong"] == 0.0 && report["lost"] == 0.0, report)
 	require.True(t, report["requests"].(float64) >= 5000 && report["zones"].(float64) > 500, report)
-	require.True(t, len(report["members"].(map[string]any)) == 3, report)
+	require.Len(t, report["members"], 3)
 	require.True(t, report["return_to_serving_ms"].(float64) > 0, report)
 }
 
@@ -32,7 +32,7 @@ func TestTwoNetworksLendEachOtherAService(t *testing.T) {
 	report := object(t, harness.Run(t, "demo", "federation", "--phase", "1500ms", "--json"))
 	require.True(t, report["lost"] == 0.0, report)
 	phases := report["phases"].([]any)
-	require.True(t, len(phases) == 5, report)
+	require.Len(t, phases, 5)
 	served := func(phase int, network string) float64 {
 		n, _ := phases[phase].(map[string]any)["served"].(map[string]any)[network].(float64)
 		return n
@@ -62,7 +62,7 @@ func TestBenchMeasuresEveryPattern(t *testing.T) {
 	for _, share := range surveys["members"].(map[string]any) {
 		require.True(t, share == 1.0, surveys)
 	}
-	require.True(t, len(surveys["members"].(map[string]any)) == 2, surveys)
+	require.Len(t, surveys["members"], 2)
 
 	messages := measured("tunnel", "echo", "--rate", "400", "--tunnels", "3", "--size", "2000")
 	require.True(t, messages["sent"] == 200.0 && messages["ok"] == 200.0 && messages["p50"].(float64) > 0, messages)
@@ -72,9 +72,10 @@ func TestBenchMeasuresEveryPattern(t *testing.T) {
 	delivery := published["delivery"].(map[string]any)
 	require.True(t, delivery["expected"] == 300.0 && delivery["delivered"] == 300.0 && delivery["untold"] == 0.0, delivery)
 
-	status := a.Does("status").Ends(0)
-	require.True(t, strings.Contains(status.Stdout, "100 copies sent") && strings.Contains(status.Stdout, "0 opened here"), status)
-	require.True(t, strings.Contains(b.Does("status").Ends(0).Stdout, "100 received"), "the other relay's status")
+	status := a.Does("status").Ends(0).Stdout
+	require.Contains(t, status, "100 copies sent")
+	require.Contains(t, status, "0 opened here")
+	require.Contains(t, b.Does("status").Ends(0).Stdout, "100 received")
 
 	a.Does("bench", "survey", "nobody", "--rate", "10", "--duration", "200ms").Ends(3).Says("no survey of nobody was complete")
 	a.Does("bench", "tunnel", "nobody", "--rate", "10", "--duration", "200ms").Ends(3).Says("nobody serves nobody")
@@ -102,7 +103,8 @@ func TestSimulationReplays(t *testing.T) {
 	scenario(t)
 	first := object(t, harness.Run(t, "sim", "run", "lonely-member", "--json").Ends(0))
 	second := object(t, harness.Run(t, "sim", "run", "lonely-member", "--json", "--twice").Ends(0))
-	require.True(t, first["trace_hash"] != "" && first["trace_hash"] == second["trace_hash"], first["trace_hash"])
+	require.NotEmpty(t, first["trace_hash"])
+	require.Equal(t, first["trace_hash"], second["trace_hash"])
 	concludes(t, harness.Run(t, "sim", "diff", "lonely-member@1", "lonely-member@2").Ends(13), "differ")
 
 	dir := harness.Folder(t)
@@ -118,8 +120,9 @@ func TestSimulationReplays(t *testing.T) {
 	concludes(t, harness.Run(t, "sim", "replay", found[0]).Ends(10), "the same failure, and the run is the same, event by event")
 	harness.Run(t, "sim", "diff", found[0], run).Ends(0)
 
-	small := harness.Run(t, "sim", "shrink", found[0]).Ends(0)
-	require.True(t, strings.Contains(small.Stdout, "became") && strings.Contains(small.Stdout, "1 action"), small)
+	small := harness.Run(t, "sim", "shrink", found[0]).Ends(0).Stdout
+	require.Contains(t, small, "became")
+	require.Contains(t, small, "1 action")
 	found, err = filepath.Glob(filepath.Join(run, "fail-*.json"))
 	require.NoError(t, err)
 	require.Len(t, found, 2)

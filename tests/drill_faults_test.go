@@ -159,7 +159,7 @@ func drillFaults() []fault {
 				{"a", onReady, "200 ok", 5 * time.Second}, // it has no seeds: it may be the first
 				{"a", onMetrics, "arke_peers 0", 5 * time.Second},
 			},
-			todo: "Start it again: the others find it, and the log says `peer is back`.",
+			todo:  "Start it again: the others find it, and the log says `peer is back`.",
 			mends: func(s *stage) { s.relays["b"].Restart() },
 			after: []sign{
 				{"a", onLog, "INFO overlay joined the network", 5 * time.Second},
@@ -236,7 +236,7 @@ func drillFaults() []fault {
 				{"b", onMetrics, "arke_relay_clients_silent 1", 8 * time.Second},
 				{"b", onReady, "200 ok", 8 * time.Second},
 			},
-			todo: "Look at the program with its own logs or a debugger, and start it again.",
+			todo:  "Look at the program with its own logs or a debugger, and start it again.",
 			mends: func(s *stage) { s.member.Continue() },
 			after: []sign{
 				{"a", onCall, "exit status 0: hello", 5 * time.Second},

@@ -106,7 +106,6 @@ func TestAKilledGatewayLosesNoPublicationSilently(t *testing.T) {
 		e.mu.Unlock()
 	}
 	began := time.Now()
-	killed := false
 	for i := range 8000 {
 		publish()
 		if i == 3000 {
@@ -116,13 +115,11 @@ func TestAKilledGatewayLosesNoPublicationSilently(t *testing.T) {
 			}
 			began = began.Add(time.Since(began) - time.Duration(i)*500*time.Microsecond) // the look takes a while
 			busier.Kill()
-			killed = true
 		}
 		if ahead := time.Duration(i)*500*time.Microsecond - time.Since(began); ahead > 0 {
 			time.Sleep(ahead)
 		}
 	}
-	require.True(t, killed, "nobody was killed")
 	for name, e := range ears {
 		want := next - first[name]
 		harness.Eventually(t, harness.Patience, name+" has all, or knows what is missing", func() error {
@@ -134,6 +131,6 @@ func TestAKilledGatewayLosesNoPublicationSilently(t *testing.T) {
 		})
 		came, missed, longest, _ := e.heard()
 		t.Logf("%s: %d came, %d are told to be missing, nothing came for %s at most", name, came, missed, longest.Round(time.Millisecond))
-		require.True(t, longest < 2*time.Second, longest)
+		require.Less(t, longest, 2*time.Second)
 	}
 }

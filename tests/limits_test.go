@@ -94,7 +94,8 @@ func TestOneClientMoreThanARelayTakes(t *testing.T) {
 	require.NoError(t, err)
 	defer over.Close()
 	err = over.Start(t.Context())
-	require.True(t, errors.Is(err, client.ErrTooManyClients) && errors.Is(err, patterns.ErrTooMany), err)
+	require.ErrorIs(t, err, client.ErrTooManyClients)
+	require.ErrorIs(t, err, patterns.ErrTooMany)
 	a.Requests("echo", "x").Ends(14).Says("as many clients as it may have")
 	require.Equal(t, before+2, a.Dropped("refused.too_many_clients"))
 	require.NoError(t, last.Close())
@@ -114,7 +115,7 @@ func TestWhatATopicDoesNotTakeIsCounted(t *testing.T) {
 	require.ErrorIs(t, err, patterns.ErrTooLarge)
 	err = publish(patterns.Message{Headers: patterns.Headers{{Value: strings.Repeat("v", patterns.MaxHeaderBytes)}}})
 	require.ErrorIs(t, err, patterns.ErrTooLarge)
-	require.True(t, app.Drops()["publish.too_large"] == 2, app.Drops())
+	require.EqualValues(t, 2, app.Drops()["publish.too_large"])
 
 	ignore := patterns.SubscriberFunc(func(patterns.Publication) {})
 	subscribe := func() error {
@@ -126,7 +127,8 @@ func TestWhatATopicDoesNotTakeIsCounted(t *testing.T) {
 		require.NoError(t, err)
 	}
 	err = subscribe()
-	require.True(t, errors.Is(err, client.ErrTooManySubscriptions) && errors.Is(err, patterns.ErrTooMany), err)
+	require.ErrorIs(t, err, client.ErrTooManySubscriptions)
+	require.ErrorIs(t, err, patterns.ErrTooMany)
 	require.EqualValues(t, 1, a.Dropped("subscription.too_many"))
 }
 
@@ -224,8 +226,9 @@ func TestFloodStaysWithinTheLimits(t *testing.T) {
 	wg.Wait()
 	t.Logf("%d offered, %d refused, %d done, in %v; the relay grew by %.1f MB, its limits are %.1f MB; an honest reply was overtaken by %d",
 		offered.Load(), refused.Load(), done.Load(), took, float64(most-before)/1e6, float64(limits)/1e6, overtaken.Load())
-	require.True(t, offered.Load() > int64(10*capacity*span.Seconds()), offered.Load())
-	require.True(t, overtaken.Load() < max(10*capacity, int64(float64(ended.Load())/took.Seconds())), overtaken.Load())
-	require.True(t, refused.Load() > 0 && strange.Load() == 0, strange.Load())
-	require.True(t, most-before < limits*harness.RaceMemory, most-before)
+	require.Greater(t, offered.Load(), int64(10*capacity*span.Seconds()))
+	require.Less(t, overtaken.Load(), max(10*capacity, int64(float64(ended.Load())/took.Seconds())))
+	require.Positive(t, refused.Load())
+	require.Zero(t, strange.Load())
+	require.Less(t, most-before, limits*harness.RaceMemory)
 }

@@ -43,7 +43,7 @@ func TestSurveyAsksEverybody(t *testing.T) {
 	a.Sees(3, "who")
 
 	result := a.Does("survey", "who", "three").Ends(0)
-	require.True(t, slices.Equal(lines(result.Stdout), []string{"one", "three-survey", "two"}), result)
+	require.Equal(t, []string{"one", "three-survey", "two"}, lines(result.Stdout))
 
 	all := objects(t, a.Does("survey", "who", "x", "--json").Ends(0).Stdout)
 	require.Len(t, all, 4)
@@ -56,14 +56,15 @@ func TestSurveyAsksEverybody(t *testing.T) {
 	refuses := b.Serves("who", "--exec", "echo not today >&2; exit 1")
 	a.Sees(4, "who")
 	result = a.Does("survey", "who", "three").Ends(0)
-	require.True(t, strings.Contains(result.Stderr, "not today") && len(lines(result.Stdout)) == 3, result)
+	require.Contains(t, result.Stderr, "not today")
+	require.Len(t, lines(result.Stdout), 3)
 	refuses.Terminate()
 	a.Sees(3, "who")
 
 	b.Serves("who", "--exec", "sleep 600")
 	a.Sees(4, "who")
 	result = a.Does("survey", "who", "three", "--timeout", "700ms").Ends(6).Says("3 of 4 members of who answered", "missing: ", ": deadline")
-	require.True(t, len(lines(result.Stdout)) == 3, result)
+	require.Len(t, lines(result.Stdout), 3)
 	a.Does("survey", "nobody", "x").Ends(3).Says("nobody serves nobody")
 }
 
@@ -106,7 +107,7 @@ func TestPushGoesToOneMemberAndBroadcastToAll(t *testing.T) {
 
 	a.Does("broadcast", "log", "news").Gets("taken by 3 members on 2 nodes\n")
 	comes("news", 3)
-	require.True(t, slices.Contains(members[2].Printed(), "news-by-broadcast"), printed())
+	require.Contains(t, members[2].Printed(), "news-by-broadcast")
 	told := object(t, a.Does("broadcast", "log", "more", "--json").Ends(0))
 	require.True(t, told["complete"] == true && told["members"] == 3.0 && told["nodes"] == 2.0, told)
 	comes("more", 3)
@@ -137,5 +138,5 @@ func TestPushedWorkIsFinishedByADrain(t *testing.T) {
 			done = append(done, line)
 		}
 	}
-	require.True(t, len(done) == 8, worker.Printed())
+	require.Len(t, done, 8)
 }

@@ -71,11 +71,12 @@ func TestPostgreSQLWorksThroughTunnels(t *testing.T) {
 	_, err = db.Pgbench(port, "-i", "-s", "1", "-q")
 	require.NoError(t, err)
 	load, err := db.Pgbench(port, "-c", "8", "-j", "2", "-T", "5")
-	require.True(t, err == nil && load.Failed == 0 && load.Transactions > 0, fmt.Sprint(load.Text, err))
+	require.True(t, err == nil && load.Failed == 0 && load.Transactions > 0, "%s %v", load.Text, err)
 	t.Logf("pgbench, 8 clients: %d transactions, %.0f per second", load.Transactions, load.PerSecond)
 	// A last look with other eyes: every transaction is there, once.
 	got, err = db.Psql(db.HostPort(), "select count(*) from pgbench_history")
-	require.True(t, err == nil && got == fmt.Sprintf("%d\n", load.Transactions), fmt.Sprint(got, load.Text, err))
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintln(load.Transactions), got, load.Text)
 }
 
 func TestPgbenchThroughArkeBesideDirect(t *testing.T) {

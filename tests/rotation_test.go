@@ -81,7 +81,8 @@ func TestKeysAreRotatedUnderLoad(t *testing.T) {
 		c.ends()
 	}
 	harness.AtLeast(t, int(published.Load()), "messages delivered", heard.all)
-	require.True(t, heard.missed.Load() == 0 && heard.delivered.Load() == published.Load(), fmt.Sprint(heard.missed.Load(), heard.delivered.Load(), published.Load()))
+	require.Zero(t, heard.missed.Load())
+	require.Equal(t, published.Load(), heard.delivered.Load())
 	for _, r := range relays {
 		require.NoError(t, r.Logs(`"accepted": [4, 3], "seals": 4`))
 	}
@@ -137,5 +138,6 @@ func (r *carrier) ends() {
 	r.t.Helper()
 	close(r.stop)
 	err := <-r.done
-	require.True(r.t, err == nil && r.rounds > 10, fmt.Sprint(r.rounds, " rounds: ", err))
+	require.NoError(r.t, err, "after %d rounds", r.rounds)
+	require.Greater(r.t, r.rounds, 10)
 }

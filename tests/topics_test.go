@@ -41,17 +41,15 @@ func TestPublishedLinesReachEverySubscriberInOrder(t *testing.T) {
 	}
 	a.Reads(text.String(), "publish", "weather.berlin.temperature", "-").Gets("")
 	for _, p := range []*harness.Process{exact, word, root} {
-		got := gets(t, p, 100)
-		require.True(t, slices.Equal(got, want), got)
+		require.Equal(t, want, gets(t, p, 100))
 	}
 	exact.Ends(0)
 	for i, o := range objects(t, strings.Join(gets(t, rest, 100), "\n")) {
 		require.True(t, o["topic"] == "weather.berlin.temperature" && o["from"] == a.Peer() && o["body"] == want[i], o)
 	}
 	sent := object(t, b.Does("publish", "weather.paris.temperature", "30", "--count", "3", "--rate", "100", "--json").Ends(0))
-	require.True(t, sent["sent"] == 3.0, sent)
-	got := gets(t, word, 103)[100:]
-	require.True(t, slices.Equal(got, []string{"30", "30", "30"}), got)
+	require.Equal(t, 3.0, sent["sent"])
+	require.Equal(t, []string{"30", "30", "30"}, gets(t, word, 103)[100:])
 	require.Len(t, other.Printed(), 0)
 	word.Terminate().Ends(0)
 	a.Does("publish", "nobody.listens", "x").Gets("")
@@ -73,9 +71,10 @@ func TestQueueSharesTheMessages(t *testing.T) {
 	harness.AtLeast(t, 200, "jobs taken", func() int { return len(first[0].Printed()) + len(first[1].Printed()) })
 	all := slices.Concat(first[0].Printed(), first[1].Printed())
 	slices.Sort(all)
-	require.True(t, len(all) == 200 && len(slices.Compact(all)) == 200, all)
+	require.Len(t, all, 200)
+	require.Len(t, slices.Compact(all), 200)
 	for _, p := range first {
-		require.True(t, len(p.Printed()) > 0, "one worker got nothing")
+		require.NotEmpty(t, p.Printed(), "one worker got nothing")
 	}
 }
 
