@@ -65,19 +65,13 @@ func newClouds(t *testing.T) *clouds {
 	return w
 }
 
-// client attaches this process to the relay of a cloud.
-func (w *clouds) client(name string) *client.Client {
-	w.Helper()
-	return w.relay[name].Client()
-}
-
 // serve has a cloud's relay serve geo, by its name.
 func (w *clouds) serve(name string) {
 	w.Helper()
 	h := patterns.HandlerFunc(func(context.Context, *patterns.Request) (patterns.Message, error) {
 		return patterns.Message{Body: []byte(name)}, nil
 	})
-	_, err := w.client(name).Serve(w.Context(), "geo", h, patterns.Limits{})
+	_, err := w.relay[name].Client().Serve(w.Context(), "geo", h, patterns.Limits{})
 	require.NoError(w.T, err)
 }
 
@@ -157,12 +151,10 @@ func TestThreeCloudsServeEachOther(t *testing.T) {
 	alone(t)
 	harness.Binary(t)
 	w := newClouds(t)
-	for name := range w.cloud {
-		w.serve(name)
-	}
 	caller := map[string]*client.Client{}
-	for name := range w.cloud {
-		caller[name] = w.client(name)
+	for name, r := range w.relay {
+		w.serve(name)
+		caller[name] = r.Client()
 	}
 	for name, c := range caller {
 		for other := range caller {

@@ -97,6 +97,7 @@ func TestAGatewayRefusesWhatIsBeyondItsLimits(t *testing.T) {
 		require.ErrorIs(t, err, patterns.ErrOverloaded, cluster)
 		crossings := g.Status().Crossings
 		at := slices.IndexFunc(crossings, func(x harness.GatewayCrossing) bool { return x.Cluster == cluster })
+		require.GreaterOrEqual(t, at, 0, "%s is not in the status", cluster)
 		count := crossings[at].Refused[reason]
 		require.Positive(t, count, "%s: %s is not in the status", cluster, reason)
 		page, err := g.Page("/metrics")

@@ -16,7 +16,7 @@ import (
 // adminOf is the path of a relay's admin address, if it is on a machine.
 func adminOf(r *Relay) string { return filepath.Join(r.network.dir, r.name+".adm") }
 
-// PageOf asks the admin address of a relay on a machine, and returns status and body in
+// Page asks the admin address of a relay on a machine, and returns status and body in
 // one text.
 func Page(r *Relay, path string) (string, error) { return pageAt(adminOf(r), path) }
 
@@ -41,7 +41,7 @@ func pageAt(socket, path string) (string, error) {
 	return fmt.Sprintf("%d %s", answer.StatusCode, body), err
 }
 
-// DoctorOf runs `arke doctor` with a relay's flags on its machine, beside it if it runs.
+// Doctor runs `arke doctor` with a relay's flags on its machine, beside it if it runs.
 func Doctor(r *Relay) Result {
 	r.t.Helper()
 	inside := r.cfg.on.wrap(nil)
@@ -51,7 +51,7 @@ func Doctor(r *Relay) Result {
 	return Command{Args: append([]string{"doctor"}, r.flags...), Inside: inside}.Run(r.t)
 }
 
-// InnerOf is the path of a file as it is for a relay's process, from outside of its
+// Inner is the path of a file as it is for a relay's process, from outside of its
 // mounts.
 func Inner(r *Relay, path string) string {
 	return fmt.Sprintf("/proc/%d/root%s", r.cmd.Process.Pid, path)

@@ -26,14 +26,15 @@ const askTime = 20 * time.Second
 type RelayOption func(*relayConfig)
 
 type relayConfig struct {
-	verb    []string // nil = relay
+	verb    []string // of arke
+	seeds   []string
 	args    []string
 	mdns    bool
 	listen  string
-	inside  *Namespace
 	dataDir bool
 	on      *Machine
-	anyPort bool // no --listen
+	wrap    func(argv []string) []string // nil = here
+	anyPort bool                         // no --listen
 	clock   time.Duration
 }
 
@@ -41,7 +42,7 @@ type relayConfig struct {
 func Seed(relays ...*Relay) RelayOption {
 	return func(c *relayConfig) {
 		for _, r := range relays {
-			c.args = append(c.args, "--seed", r.Addr())
+			c.seeds = append(c.seeds, r.Addr())
 		}
 	}
 }
@@ -61,14 +62,14 @@ func Remembering() RelayOption {
 
 // Inside runs the relay in a network namespace of its own, with mDNS.
 func Inside(ns *Namespace) RelayOption {
-	return func(c *relayConfig) { c.inside, c.mdns = ns, true }
+	return func(c *relayConfig) { c.wrap, c.mdns = ns.wrap, true }
 }
 
 // On runs the relay on a machine of a LAN, with an admin address, and listening on port
 // 7400 of every address of the machine.
 func On(m *Machine) RelayOption {
 	return func(c *relayConfig) {
-		c.on, c.listen = m, "/ip4/0.0.0.0/tcp/"+strconv.Itoa(MachinePort)
+		c.on, c.wrap, c.listen = m, m.wrap, "/ip4/0.0.0.0/tcp/"+strconv.Itoa(MachinePort)
 	}
 }
 
@@ -118,7 +119,7 @@ func (n *Network) Prepared(name string, options ...RelayOption) *Relay {
 		t:       n.t,
 		name:    name,
 		network: n,
-		cfg:     relayConfig{listen: "/ip4/127.0.0.1/tcp/0"},
+		cfg:     relayConfig{verb: []string{"relay"}, listen: "/ip4/127.0.0.1/tcp/0"},
 		beside:  beside{n.t, filepath.Join(n.dir, name+".sock")},
 	}
 	for _, o := range options {
@@ -143,21 +144,17 @@ func (r *Relay) Launch() {
 	if r.cfg.on != nil {
 		r.flags = append(r.flags, "--name", r.name, "--admin", "unix:"+adminOf(r))
 	}
+	for _, seed := range r.cfg.seeds {
+		r.flags = append(r.flags, "--seed", seed)
+	}
 	r.flags = append(r.flags, r.cfg.args...)
 	binary, env := Binary(r.t), []string(nil)
 	if r.cfg.clock != 0 {
 		binary, env = BinaryWithClock(r.t), []string{clockVariable + "=" + r.cfg.clock.String()}
 	}
-	verb := r.cfg.verb
-	if verb == nil {
-		verb = []string{"relay"}
-	}
-	argv := slices.Concat([]string{binary}, verb, r.flags)
-	switch {
-	case r.cfg.inside != nil:
-		argv = r.cfg.inside.wrap(argv)
-	case r.cfg.on != nil:
-		argv = r.cfg.on.wrap(argv)
+	argv := slices.Concat([]string{binary}, r.cfg.verb, r.flags)
+	if r.cfg.wrap != nil {
+		argv = r.cfg.wrap(argv)
 	}
 	r.Process = spawn(r.t, "relay "+r.name, "arke relay ready ", env, argv...)
 }
@@ -202,18 +199,8 @@ func RestartAll(relays ...*Relay) {
 	}
 }
 
-// Forget removes the seeds from the relay's flags, for the next start.
-func (r *Relay) Forget() {
-	var args []string
-	for i := 0; i < len(r.cfg.args); i++ {
-		if r.cfg.args[i] == "--seed" {
-			i++
-			continue
-		}
-		args = append(args, r.cfg.args[i])
-	}
-	r.cfg.args = args
-}
+// Forget takes away the relays that were named by Seed, for the next start.
+func (r *Relay) Forget() { r.cfg.seeds = nil }
 
 // Addr returns the relay's first address with its peer id.
 func (r *Relay) Addr() string { return r.ready.Addrs[0] }
