@@ -162,9 +162,9 @@ func kill(m *meter) {
 		relays[0].Sees(3, "work")
 		back = append(back, time.Since(begin))
 	}
-	trouble.ends(m)
 	m.times("SIGKILL to the end of the last affected request", last)
 	m.times("start of the relay to its member being seen again", back)
+	trouble.ends(m)
 }
 
 // stop measures how long after a SIGSTOP callers leave the member out.
@@ -184,9 +184,9 @@ func stop(m *meter) {
 		until(m, "in rotation", relays[0], victim, true)
 		in = append(in, time.Since(begin))
 	}
-	trouble.ends(m)
 	m.times("SIGSTOP to out of rotation", out)
 	m.times("SIGCONT to in rotation", in)
+	trouble.ends(m)
 }
 
 // until waits until the member at host is live, or is not.
