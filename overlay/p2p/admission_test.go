@@ -30,7 +30,7 @@ import (
 // dials and however, that both count it, that the dialler is told what that may
 // mean, and that neither hears of a peer.
 func TestWrongNetworkKeyIsRefusedOnBothSides(t *testing.T) {
-	a, b := start(t, newNetwork(t)), start(t, newNetwork(t))
+	a, b := start(t, p2p.NewNetwork(t)), start(t, p2p.NewNetwork(t))
 	for _, c := range []overlay.Candidate{
 		b.candidate(),
 		{Addrs: b.Addrs()}, // does not even learn who is there
@@ -120,11 +120,11 @@ func clientHello(t testing.TB) []byte {
 // says, costs no handshake, and can't tell the node from any other that hangs up:
 // an ordinary TLS client, one that pretends to greet, and garbage.
 func TestStrangersHearNothing(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	n := start(t, network, doorOnly)
 	hello := clientHello(t)
 	random := make([]byte, security.GreetingSize)
-	other := newNetwork(t).Greet(hello)
+	other := p2p.NewNetwork(t).Greet(hello)
 	good := network.Greet(hello)
 	said := [][]byte{
 		hello,
@@ -148,7 +148,7 @@ func TestStrangersHearNothing(t *testing.T) {
 // This test checks that what somebody has recorded of a dialler costs the node one
 // handshake, once, which admits nobody; after that it is refused like any stranger.
 func TestReplayedGreetingsHearNothing(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	n := start(t, network)
 	hello := clientHello(t)
 	greeting := network.Greet(hello)
@@ -202,7 +202,7 @@ func TestChangeOfKeysKeepsNobodyOut(t *testing.T) {
 // by chance at their next attempt.
 func TestSilentStrangersDoNotKeepPeersOut(t *testing.T) {
 	const places, silent, kept, every = 100, 3000, 500, 100
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	n := start(t, network, doorOnly, func(c *p2p.Config) { c.MaxWaiting, c.MaxConns = places, silent/every+1 })
 	held := make([]net.Conn, kept)
 	again := 0
@@ -220,7 +220,7 @@ func TestSilentStrangersDoNotKeepPeersOut(t *testing.T) {
 			_, _ = c.Write([]byte{0})
 		}
 		if i%every == 0 {
-			key := newKey(t)
+			key := p2p.NewKey(t)
 			require.Eventually(t, func() bool {
 				c, err := p2p.Knock(within(t), key, network, n.Addrs()[0])
 				if err != nil {
@@ -243,9 +243,9 @@ func TestSilentStrangersDoNotKeepPeersOut(t *testing.T) {
 // This test checks that a dial to an address where another peer answers fails,
 // although that peer is of the network, and that nobody hears of a peer.
 func TestWrongPeerAtAnAddressIsNotAccepted(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	a, b := start(t, network), start(t, network)
-	stranger := newKey(t).PeerID()
+	stranger := p2p.NewKey(t).PeerID()
 	_, err := a.Connect(within(t), overlay.Candidate{Peer: stranger, Addrs: b.Addrs()})
 	require.ErrorContains(t, err, "peer id mismatch")
 	require.NotErrorIs(t, err, p2p.ErrRefused)

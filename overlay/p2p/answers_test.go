@@ -7,7 +7,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/binary"
 	"io"
 	"strings"
@@ -16,32 +15,21 @@ import (
 
 	pb "github.com/libp2p/go-libp2p-kad-dht/pb"
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/arke-mesh/arke/overlay"
-	"github.com/arke-mesh/arke/security"
 )
 
 // admittedPair is two hosts of one network; the first is connected to the second.
 func admittedPair(t *testing.T) (a, b *Host) {
 	t.Helper()
-	file, err := security.GenerateNetworkFile("test", rand.Reader)
-	require.NoError(t, err)
-	n, err := security.NewNetwork(file)
-	require.NoError(t, err)
-	run := func() *Host {
-		key, err := security.GenerateNodeKey(rand.Reader)
-		require.NoError(t, err)
-		h, err := New(Config{Key: key, Network: n, Listen: []string{"127.0.0.1:0"}})
-		require.NoError(t, err)
+	n := NewNetwork(t)
+	a, b = NewHost(t, n), NewHost(t, n)
+	for _, h := range []*Host{a, b} {
 		require.NoError(t, h.Start(make(events, 100)))
-		t.Cleanup(func() { require.NoError(t, h.Close()) })
-		return h
 	}
-	a, b = run(), run()
-	_, err = a.Connect(t.Context(), overlay.Candidate{Peer: b.Self(), Addrs: b.Addrs()})
+	_, err := a.Connect(t.Context(), overlay.Candidate{Peer: b.Self(), Addrs: b.Addrs()})
 	require.NoError(t, err)
 	return a, b
 }
@@ -49,8 +37,7 @@ func admittedPair(t *testing.T) (a, b *Host) {
 // asks opens a stream of a to the router of b.
 func asks(t *testing.T, a, b *Host) network.Stream {
 	t.Helper()
-	prefix := protocol.ID("/arke/" + a.cfg.Network.ID().String())
-	s, err := a.current().host.NewStream(t.Context(), b.Self(), prefix+answerProtocol)
+	s, err := a.current().host.NewStream(t.Context(), b.Self(), questions(b))
 	require.NoError(t, err)
 	require.NoError(t, s.SetDeadline(time.Now().Add(time.Minute)))
 	return s
@@ -73,7 +60,7 @@ func TestHalfSentQuestionsPinNothing(t *testing.T) {
 	var streams []network.Stream
 	half := append(binary.AppendUvarint(nil, 4<<20), make([]byte, 20<<10)...)
 	for range 250 {
-		s, err := a.current().host.NewStream(t.Context(), b.Self(), protocol.ID("/arke/"+a.cfg.Network.ID().String())+answerProtocol)
+		s, err := a.current().host.NewStream(t.Context(), b.Self(), questions(b))
 		if err != nil {
 			continue // refused at once
 		}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/overlay/p2p"
 )
 
 // Frames of this many bytes leave in batches, as the overlay's writer sends
@@ -27,7 +29,7 @@ const frameSize = 1024
 func BenchmarkFrames(b *testing.B) {
 	for _, batch := range []int{1, 16, 64, 240} {
 		b.Run(fmt.Sprintf("stream/batch=%d", batch), func(b *testing.B) {
-			network := newNetwork(b)
+			network := p2p.NewNetwork(b)
 			from, to := pair(b, start(b, network), start(b, network))
 			transfer(b, from, to, batch)
 		})
@@ -41,57 +43,60 @@ func BenchmarkFrames(b *testing.B) {
 // BenchmarkEcho measures one byte there and back.
 func BenchmarkEcho(b *testing.B) {
 	b.Run("stream", func(b *testing.B) {
-		network := newNetwork(b)
+		network := p2p.NewNetwork(b)
 		from, to := pair(b, start(b, network), start(b, network))
-		echo(b, from, to)
+		bounce(b, from, to, 1)
 	})
 	b.Run("tls", func(b *testing.B) {
 		from, to := barePair(b)
-		echo(b, from, to)
+		bounce(b, from, to, 1)
 	})
 }
 
 func transfer(b *testing.B, from io.Writer, to io.Reader, batch int) {
-	buf := make([]byte, batch*frameSize)
-	total := int64(b.N) * frameSize
-	done := make(chan error, 1)
 	b.SetBytes(frameSize)
 	b.ResetTimer()
+	flow(b, from, to, make([]byte, batch*frameSize), int64(b.N)*frameSize)
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "frames/s")
+}
+
+// flow has so many bytes go from one end to the other, in batches.
+func flow(b *testing.B, from io.Writer, to io.Reader, batch []byte, total int64) {
+	done := make(chan error, 1)
 	go func() {
-		_, err := io.CopyBuffer(io.Discard, struct{ io.Reader }{io.LimitReader(to, total)}, make([]byte, 64<<10))
+		_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{io.LimitReader(to, total)}, make([]byte, 64<<10))
 		done <- err
 	}()
-	for left := b.N; left > 0; left -= batch {
-		if _, err := from.Write(buf[:min(left, batch)*frameSize]); err != nil {
+	for left := total; left > 0; left -= int64(len(batch)) {
+		if _, err := from.Write(batch[:min(left, int64(len(batch)))]); err != nil {
 			b.Fatal(err)
 		}
 	}
 	if err := <-done; err != nil {
 		b.Fatal(err)
 	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "frames/s")
 }
 
-func echo(b *testing.B, from, to io.ReadWriter) {
+// bounce has so many bytes go there and back, b.N times.
+func bounce(b *testing.B, from, to io.ReadWriter, size int) {
 	go func() {
-		buf := make([]byte, 64)
+		buf := make([]byte, size)
 		for {
-			n, err := to.Read(buf)
-			if err != nil {
+			if _, err := io.ReadFull(to, buf); err != nil {
 				return
 			}
-			if _, err := to.Write(buf[:n]); err != nil {
+			if _, err := to.Write(buf); err != nil {
 				return
 			}
 		}
 	}()
-	one := []byte{1}
+	buf := make([]byte, size)
 	b.ResetTimer()
 	for range b.N {
-		if _, err := from.Write(one); err != nil {
+		if _, err := from.Write(buf); err != nil {
 			b.Fatal(err)
 		}
-		if _, err := io.ReadFull(from, one); err != nil {
+		if _, err := io.ReadFull(from, buf); err != nil {
 			b.Fatal(err)
 		}
 	}

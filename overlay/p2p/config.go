@@ -4,6 +4,7 @@
 package p2p
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -103,39 +104,22 @@ type Resolver interface {
 }
 
 func (c Config) withDefaults() Config {
-	if c.DialTimeout == 0 {
-		c.DialTimeout = 5 * time.Second
-	}
-	if c.HandshakeTimeout == 0 {
-		c.HandshakeTimeout = 5 * time.Second
-	}
-	if c.DrainTime == 0 {
-		c.DrainTime = 500 * time.Millisecond
-	}
-	for _, d := range []struct {
-		field *int
-		value int
-	}{
-		{&c.MaxWaiting, 4096},
-		{&c.MaxHandshakes, 256},
-		{&c.MaxConns, 4096},
-		{&c.MaxConnsPerPeer, 8},
-		{&c.MaxStreamsPerPeer, 16},
-		{&c.MaxStreams, 16384},
-		{&c.MaxHeld, 256 << 20},
-	} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
+	c.DialTimeout = cmp.Or(c.DialTimeout, 5*time.Second)
+	c.HandshakeTimeout = cmp.Or(c.HandshakeTimeout, 5*time.Second)
+	c.DrainTime = cmp.Or(c.DrainTime, 500*time.Millisecond)
+	c.MaxWaiting = cmp.Or(c.MaxWaiting, 4096)
+	c.MaxHandshakes = cmp.Or(c.MaxHandshakes, 256)
+	c.MaxConns = cmp.Or(c.MaxConns, 4096)
+	c.MaxConnsPerPeer = cmp.Or(c.MaxConnsPerPeer, 8)
+	c.MaxStreamsPerPeer = cmp.Or(c.MaxStreamsPerPeer, 16)
+	c.MaxStreams = cmp.Or(c.MaxStreams, 16384)
+	c.MaxHeld = cmp.Or(c.MaxHeld, 256<<20)
+	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	if c.Sockets == nil {
 		c.Sockets = machine{}
 	}
 	if c.Resolver == nil {
 		c.Resolver = net.DefaultResolver
-	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
 	}
 	return c
 }

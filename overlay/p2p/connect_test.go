@@ -36,7 +36,7 @@ func (n *node) probed(times uint64) {
 // This test checks every form of a seed: with and without a peer id, as
 // multiaddr and as host:port, by address and by name.
 func TestSeedsOfEveryForm(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	b := start(t, network, listen("0.0.0.0:0")) // so that localhost leads there
 	port := hostPort(b, "x")[len("x:"):]
 	id := b.Self().String()
@@ -79,7 +79,7 @@ func TestSeedsOfEveryForm(t *testing.T) {
 // This test checks that a probe is not a peer to the probed node: it hears of
 // one peer, once.
 func TestProbeIsNoPeer(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	a, b := start(t, network), start(t, network)
 	_, err := a.Connect(within(t), overlay.Candidate{Addrs: b.Addrs()})
 	require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestProbeIsNoPeer(t *testing.T) {
 // a failure, in every form, and that a name that leads here and elsewhere is
 // no problem.
 func TestSeedThatIsOurselvesIsFine(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	b := start(t, network)
 	a := start(t, network, listen("127.0.0.1:0"), func(c *p2p.Config) {
 		c.Resolver = names{ips: map[string][]string{"self.example": {"127.0.0.1"}}}
@@ -123,7 +123,7 @@ func TestSeedThatIsOurselvesIsFine(t *testing.T) {
 // This test checks that a name with the addresses of many nodes, some of them
 // gone, leads to all that are there.
 func TestHeadlessServiceLeadsToAll(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	first := start(t, network, listen("127.0.0.1:0"))
 	_, port, err := net.SplitHostPort(hostPort(first, ""))
 	require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestHeadlessServiceLeadsToAll(t *testing.T) {
 // This test checks that what can't work fails with an error that says why, and
 // at the latest when the context ends.
 func TestConnectSaysWhyItFails(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	a := start(t, network, func(c *p2p.Config) {
 		c.Resolver = names{
 			ips: map[string][]string{"empty.example": {}},
@@ -148,7 +148,7 @@ func TestConnectSaysWhyItFails(t *testing.T) {
 		}
 	})
 	closed := freeAddr(t, "127.0.77.2") // elsewhere somebody might take the port meanwhile
-	stranger := newKey(t).PeerID()
+	stranger := p2p.NewKey(t).PeerID()
 	for _, c := range []struct {
 		candidate overlay.Candidate
 		is        error
@@ -193,10 +193,10 @@ func TestConnectSaysWhyItFails(t *testing.T) {
 // where this node itself or somebody else does: a loopback address of another machine
 // leads there.
 func TestWhereSomebodyElseListensThePeerIsNot(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	a, b := start(t, network), start(t, network)
 	closed := freeAddr(t, "127.0.77.3")
-	_, err := a.Connect(within(t), overlay.Candidate{Peer: newKey(t).PeerID(), Addrs: []string{closed, hostPort(a, ""), hostPort(b, "")}})
+	_, err := a.Connect(within(t), overlay.Candidate{Peer: p2p.NewKey(t).PeerID(), Addrs: []string{closed, hostPort(a, ""), hostPort(b, "")}})
 	require.ErrorIs(t, err, overlay.ErrRefused)
 
 	hang, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -204,7 +204,7 @@ func TestWhereSomebodyElseListensThePeerIsNot(t *testing.T) {
 	defer hang.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	_, err = a.Connect(ctx, overlay.Candidate{Peer: newKey(t).PeerID(), Addrs: []string{closed, hang.Addr().String()}})
+	_, err = a.Connect(ctx, overlay.Candidate{Peer: p2p.NewKey(t).PeerID(), Addrs: []string{closed, hang.Addr().String()}})
 	require.Error(t, err)
 	require.NotErrorIs(t, err, overlay.ErrRefused, "it may be behind an address that does not answer")
 }

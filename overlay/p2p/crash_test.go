@@ -139,7 +139,7 @@ func TestKilledPeerIsReportedWhenItsConnectionBreaks(t *testing.T) {
 // and comes back, and can be dialled at once although a dial has failed
 // meanwhile.
 func TestPeerThatComesBackIsDialledAtOnce(t *testing.T) {
-	network, key := newNetwork(t), newKey(t)
+	network, key := p2p.NewNetwork(t), p2p.NewKey(t)
 	a := start(t, network)
 	// An address of its own: elsewhere somebody might take the port meanwhile.
 	b := start(t, network, listen("127.0.77.1:0"), func(c *p2p.Config) { c.Key = key })
@@ -163,7 +163,7 @@ func TestPeerThatComesBackIsDialledAtOnce(t *testing.T) {
 // This test checks that Disconnect ends the connection at both ends, and that
 // the next Open makes another one.
 func TestDisconnectEndsTheConnection(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	a, b := start(t, network), start(t, network)
 	from, to := pair(t, a, b)
 	a.want(true, b.Self())
@@ -183,7 +183,7 @@ func TestDisconnectEndsTheConnection(t *testing.T) {
 // This test checks that two nodes that dial each other at the same moment both
 // get a working stream, and hear of one peer once.
 func TestSimultaneousDialsWork(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	for range 10 {
 		a, b := start(t, network), start(t, network)
 		var wg sync.WaitGroup
@@ -213,7 +213,7 @@ func TestSimultaneousDialsWork(t *testing.T) {
 // This test checks that what was written before Close arrives whole, and then
 // its end: a reset would throw it away on both sides.
 func TestCloseDeliversWhatWasWritten(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	for range 5 {
 		a, b := start(t, network, patient), start(t, network)
 		from, to := pair(t, a, b)
@@ -231,7 +231,7 @@ func TestCloseDeliversWhatWasWritten(t *testing.T) {
 // This test checks that a peer that takes nothing, not even what it is asked, delays
 // Close by a bounded time only.
 func TestCloseDoesNotWaitForHungPeers(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	a, b := start(t, network), start(t, network)
 	g := newGate(t, b.Addrs()[0])
 	from, _ := pair(t, a, b, g.addr)

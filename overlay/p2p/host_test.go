@@ -17,7 +17,7 @@ import (
 // This test checks that two hosts connect, each hears of the other, and bytes
 // cross a stream in both directions.
 func TestTwoHostsEchoOverAStream(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	a, b := start(t, network), start(t, network)
 	from, err := a.Open(within(t), b.Self(), b.Addrs())
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestTwoHostsEchoOverAStream(t *testing.T) {
 // This test checks that a reset carries its code to the peer, and that what
 // was under way fails on both sides.
 func TestResetCarriesItsCode(t *testing.T) {
-	n := newNetwork(t)
+	n := p2p.NewNetwork(t)
 	from, to := pair(t, start(t, n), start(t, n))
 	require.NoError(t, from.Reset(42))
 	_, err := to.Read(make([]byte, 1))
@@ -71,7 +71,7 @@ func TestHostsConnectOverIPv6(t *testing.T) {
 		t.Skipf("this machine has no IPv6: %v", err)
 	}
 	l.Close()
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	a := start(t, network, listen("[::1]:0"))
 	b := start(t, network, listen("/ip6/::1/tcp/0"))
 	from, _ := pair(t, a, b)
@@ -81,7 +81,7 @@ func TestHostsConnectOverIPv6(t *testing.T) {
 // This test checks that Addrs names what others can dial: real ports, real
 // interfaces, and what was advertised instead if anything was.
 func TestAddrsAreThoseOthersCanDial(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	any := start(t, network, listen("0.0.0.0:0"))
 	require.NotEmpty(t, any.Addrs())
 	for _, a := range any.Addrs() {
@@ -100,7 +100,7 @@ func TestAddrsAreThoseOthersCanDial(t *testing.T) {
 // This test checks that others learn the advertised addresses, not those
 // bound: a third node reaches the first one through them alone.
 func TestAdvertisedAddressesReachOthers(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	seed := start(t, network)
 	_, port, err := net.SplitHostPort(freeAddr(t, "127.0.0.1"))
 	require.NoError(t, err)
@@ -116,7 +116,7 @@ func TestAdvertisedAddressesReachOthers(t *testing.T) {
 
 // This test checks that every method of a host that does not run says so.
 func TestHostThatDoesNotRunSaysSo(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	a, b := prepare(t, network), start(t, network)
 	check := func() {
 		_, err := a.Connect(within(t), b.candidate())
@@ -139,7 +139,7 @@ func TestHostThatDoesNotRunSaysSo(t *testing.T) {
 // This test checks that a port that is taken is an error, and that nothing is
 // left behind by the attempt.
 func TestPortInUseIsAnError(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	a := start(t, network)
 	b := prepare(t, network, listen(a.Addrs()...))
 	require.ErrorContains(t, b.Start(b), "address already in use")
@@ -147,7 +147,7 @@ func TestPortInUseIsAnError(t *testing.T) {
 
 // This test checks that New refuses what can't work, and says which field.
 func TestNewRefusesBadConfig(t *testing.T) {
-	network, key := newNetwork(t), newKey(t)
+	network, key := p2p.NewNetwork(t), p2p.NewKey(t)
 	for text, cfg := range map[string]p2p.Config{
 		"Config.Key":         {Network: network},
 		"Config.Network":     {Key: key},
@@ -156,7 +156,7 @@ func TestNewRefusesBadConfig(t *testing.T) {
 		"to listen takes":    {Key: key, Network: network, Listen: []string{"host.example:1"}},
 		"neither a multiadd": {Key: key, Network: network, Listen: []string{"4077"}},
 		"port must be":       {Key: key, Network: network, Advertise: []string{"host.example:http"}},
-		"names another peer": {Key: key, Network: network, Advertise: []string{"/ip4/192.0.2.1/tcp/1/p2p/" + newKey(t).PeerID().String()}},
+		"names another peer": {Key: key, Network: network, Advertise: []string{"/ip4/192.0.2.1/tcp/1/p2p/" + p2p.NewKey(t).PeerID().String()}},
 	} {
 		_, err := p2p.New(cfg)
 		require.ErrorContains(t, err, text)

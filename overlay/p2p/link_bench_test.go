@@ -32,6 +32,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/overlay/session"
 )
 
@@ -116,7 +117,7 @@ func measured(b *testing.B, size int, f func()) {
 
 // ends returns two sessions over a link stream.
 func ends(b *testing.B, near, far session.Handler) (from, to *session.Session) {
-	network := newNetwork(b)
+	network := p2p.NewNetwork(b)
 	s, t := pair(b, start(b, network), start(b, network))
 	var wg sync.WaitGroup
 	end := func(h session.Handler) *session.Session {
@@ -215,47 +216,11 @@ func thereAndBack(b *testing.B, size, flying int) {
 // pipe writes batches of up to 256 KiB, as the writer of a session does.
 func pipe(b *testing.B, from io.Writer, to io.Reader, size int) {
 	batch := make([]byte, (256<<10)/size*size)
-	total := int64(b.N) * int64(size)
-	done := make(chan error, 1)
-	measured(b, size, func() {
-		go func() {
-			_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{io.LimitReader(to, total)}, make([]byte, 64<<10))
-			done <- err
-		}()
-		for left := total; left > 0; left -= int64(len(batch)) {
-			if _, err := from.Write(batch[:min(left, int64(len(batch)))]); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if err := <-done; err != nil {
-			b.Fatal(err)
-		}
-	})
+	measured(b, size, func() { flow(b, from, to, batch, int64(b.N)*int64(size)) })
 }
 
 func pingPong(b *testing.B, from, to io.ReadWriter, size int) {
-	go func() {
-		buf := make([]byte, size)
-		for {
-			if _, err := io.ReadFull(to, buf); err != nil {
-				return
-			}
-			if _, err := to.Write(buf); err != nil {
-				return
-			}
-		}
-	}()
-	buf := make([]byte, size)
-	measured(b, size, func() {
-		for range b.N {
-			if _, err := from.Write(buf); err != nil {
-				b.Fatal(err)
-			}
-			if _, err := io.ReadFull(from, buf); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+	measured(b, size, func() { bounce(b, from, to, size) })
 }
 
 // plainStreams returns the ends of a stream of libp2p with its defaults: TCP, TLS,

@@ -99,7 +99,7 @@ func TestLinesOfLibp2pThatComeAgainAreFolded(t *testing.T) {
 // This test checks that running hosts register nothing with Prometheus's
 // default registerer, which belongs to the program.
 func TestNothingIsRegisteredGlobally(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	a, b := start(t, network), start(t, network)
 	pair(t, a, b)
 	families, err := prometheus.DefaultGatherer.Gather()
@@ -112,7 +112,7 @@ func TestNothingIsRegisteredGlobally(t *testing.T) {
 
 // This test checks that every counter has a name of its own.
 func TestCountersAreNamed(t *testing.T) {
-	n := prepare(t, newNetwork(t))
+	n := prepare(t, p2p.NewNetwork(t))
 	require.NotContains(t, n.Counters(), "")
 	require.Len(t, n.Counters(), 27)
 }

@@ -12,34 +12,67 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// This test checks when our neighbourhood is looked at after connections at
-// the given times: at once, again after growing pauses, never twice within the
-// gap, and not for ever.
-func TestMeetingIsFollowedUp(t *testing.T) {
-	const ms = time.Millisecond
-	for _, c := range []struct {
-		met, want []time.Duration
-		about     string
-	}{
-		{nil, nil, "nobody"},
-		{[]time.Duration{0}, []time.Duration{0, 250 * ms, 1250 * ms, 5250 * ms, 21250 * ms}, "one"},
-		{[]time.Duration{0, 10 * ms, 20 * ms}, []time.Duration{0, 250 * ms, 500 * ms, 1500 * ms, 5500 * ms, 21500 * ms}, "three at a time"},
-		{[]time.Duration{0, 2000 * ms}, []time.Duration{0, 250 * ms, 1250 * ms, 2000 * ms, 2250 * ms, 3250 * ms, 7250 * ms, 23250 * ms}, "another one later"},
-	} {
-		var m meeting
-		var got []time.Duration
-		begun := time.Unix(100, 0)
-		for at := time.Duration(0); at < time.Hour; at += 10 * ms {
-			if len(c.met) > 0 && c.met[0] == at {
-				c.met = c.met[1:]
-				m.met(begun.Add(at), "p")
-			}
-			if _, due := m.due(begun.Add(at)); due {
-				got = append(got, at)
-			}
+// looks lets time pass in steps of 10 ms, and returns when m has looked. before is called
+// in each step, and seen with whom it asks when it looks; both may be nil.
+func looks(m *meeting, span time.Duration, before func(at time.Duration, now time.Time), seen func(at time.Duration, now time.Time, asked []peer.ID)) (all []time.Duration) {
+	for at := time.Duration(0); at < span; at += 10 * time.Millisecond {
+		now := time.Unix(100, 0).Add(at)
+		if before != nil {
+			before(at, now)
 		}
-		require.Equal(t, c.want, got, c.about)
+		asked, due := m.due(now)
+		if !due {
+			continue
+		}
+		if all = append(all, at); seen != nil {
+			seen(at, now, asked)
+		}
 	}
+	return all
+}
+
+// ms is so many milliseconds each.
+func ms(times ...int) (all []time.Duration) {
+	for _, t := range times {
+		all = append(all, time.Duration(t)*time.Millisecond)
+	}
+	return all
+}
+
+// This test checks when our neighbourhood is looked at after connections at the given
+// times: at once, again after growing pauses, never twice within the gap, and not for
+// ever. And after peers were lost at the given times: a second later, and once more; no
+// more than once a second while many are lost; and that a look because of new connections
+// goes on.
+func TestMeetingIsFollowedUp(t *testing.T) {
+	for _, c := range []struct {
+		about           string
+		met, lost, want []time.Duration
+	}{
+		{"nobody", nil, nil, nil},
+		{"one", ms(0), nil, ms(0, 250, 1250, 5250, 21250)},
+		{"three at a time", ms(0, 10, 20), nil, ms(0, 250, 500, 1500, 5500, 21500)},
+		{"another one later", ms(0, 2000), nil, ms(0, 250, 1250, 2000, 2250, 3250, 7250, 23250)},
+		{"one is lost", nil, ms(0), ms(1000, 5000)},
+		{"two at a time are", nil, ms(0, 900), ms(1000, 5000)},
+		{"another one is later", nil, ms(0, 3000), ms(1000, 4000, 8000)},
+		{"one is lost where we look anyway", ms(0), ms(500), ms(0, 250, 1250, 5250, 21250)},
+	} {
+		t.Run(c.about, func(t *testing.T) {
+			var m meeting
+			require.Equal(t, c.want, looks(&m, time.Hour, func(at time.Duration, now time.Time) {
+				if slices.Contains(c.met, at) {
+					m.met(now, "p")
+				}
+				if slices.Contains(c.lost, at) {
+					m.lost(now)
+				}
+			}, nil))
+		})
+	}
+	var m meeting
+	all := looks(&m, 10*time.Second, func(_ time.Duration, now time.Time) { m.lost(now) }, nil)
+	require.Less(t, len(all), 11, "however many are lost")
 }
 
 // This test checks that nothing follows when looking is not worth it, until
@@ -63,24 +96,15 @@ func TestMeetingEndsWithoutNews(t *testing.T) {
 // look, and then every four seconds until it does: nobody else may know it.
 func TestSilentPeersAreAskedAgain(t *testing.T) {
 	var m meeting
-	var got []time.Duration
-	begun := time.Unix(100, 0)
-	m.met(begun, "p")
-	for at := time.Duration(0); at < 20*time.Second; at += 10 * time.Millisecond {
-		now := begun.Add(at)
-		asked, due := m.due(now)
-		if !due {
-			continue
-		}
-		got = append(got, at.Truncate(10*time.Millisecond))
+	m.met(time.Unix(100, 0), "p")
+	all := looks(&m, 20*time.Second, nil, func(at time.Duration, now time.Time, asked []peer.ID) {
 		require.Equal(t, []peer.ID{"p"}, asked, "once, and each time")
 		if at < 12*time.Second {
 			m.silent(now, "p")
 			m.enough()
 		}
-	}
-	const ms = time.Millisecond
-	require.Equal(t, []time.Duration{0, 250 * ms, 1250 * ms, 5250 * ms, 9250 * ms, 13250 * ms}, got)
+	})
+	require.Equal(t, ms(0, 250, 1250, 5250, 9250, 13250), all)
 }
 
 // This test checks that we look again soon, and again, while time is over each
@@ -88,25 +112,18 @@ func TestSilentPeersAreAskedAgain(t *testing.T) {
 func TestUnfinishedLooksAreRepeated(t *testing.T) {
 	for _, c := range []struct {
 		until time.Duration
-		want  []int // ms
+		want  []time.Duration
 	}{
-		{0, []int{0, 250, 1250, 5250, 21250}},
-		{4 * time.Second, []int{0, 250, 1250, 2250, 3250, 4250}},
+		{0, ms(0, 250, 1250, 5250, 21250)},
+		{4 * time.Second, ms(0, 250, 1250, 2250, 3250, 4250)},
 	} {
 		var m meeting
-		var got []int
-		begun := time.Unix(100, 0)
-		m.met(begun, "p")
-		for at := time.Duration(0); at < time.Hour; at += 10 * time.Millisecond {
-			now := begun.Add(at)
-			if _, due := m.due(now); due {
-				got = append(got, int(at.Milliseconds()))
-				if at < c.until {
-					m.unfinished(now)
-				}
+		m.met(time.Unix(100, 0), "p")
+		require.Equal(t, c.want, looks(&m, time.Hour, nil, func(at time.Duration, now time.Time, _ []peer.ID) {
+			if at < c.until {
+				m.unfinished(now)
 			}
-		}
-		require.Equal(t, c.want, got)
+		}))
 	}
 
 	var m meeting
@@ -121,46 +138,4 @@ func TestUnfinishedLooksAreRepeated(t *testing.T) {
 		require.Less(t, looks, 80)
 	}
 	require.Greater(t, looks, 50)
-}
-
-// This test checks when we look after peers were lost at the given times: a second later,
-// and once more; no more than once a second while many are lost; and that a look because of
-// new connections goes on.
-func TestLostPeersAreReplaced(t *testing.T) {
-	const ms = time.Millisecond
-	for _, c := range []struct {
-		met, lost, want []time.Duration
-		about           string
-	}{
-		{nil, []time.Duration{0}, []time.Duration{1000 * ms, 5000 * ms}, "one"},
-		{nil, []time.Duration{0, 900 * ms}, []time.Duration{1000 * ms, 5000 * ms}, "two at a time"},
-		{nil, []time.Duration{0, 3000 * ms}, []time.Duration{1000 * ms, 4000 * ms, 8000 * ms}, "another one later"},
-		{[]time.Duration{0}, []time.Duration{500 * ms}, []time.Duration{0, 250 * ms, 1250 * ms, 5250 * ms, 21250 * ms}, "where we look anyway"},
-	} {
-		var m meeting
-		var got []time.Duration
-		begun := time.Unix(100, 0)
-		for at := time.Duration(0); at < time.Hour; at += 10 * ms {
-			now := begun.Add(at)
-			if slices.Contains(c.met, at) {
-				m.met(now, "p")
-			}
-			if slices.Contains(c.lost, at) {
-				m.lost(now)
-			}
-			if _, due := m.due(now); due {
-				got = append(got, at)
-			}
-		}
-		require.Equal(t, c.want, got, c.about)
-	}
-	var m meeting
-	looks := 0
-	for at := time.Duration(0); at < 10*time.Second; at += 10 * ms {
-		m.lost(time.Unix(100, 0).Add(at))
-		if _, due := m.due(time.Unix(100, 0).Add(at)); due {
-			looks++
-		}
-	}
-	require.Less(t, looks, 11, "however many are lost")
 }

@@ -85,9 +85,9 @@ func TestDiscoveryOnLoopback(t *testing.T) {
 		return
 	}
 	ip(t, "link set lo up")
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	mdns := func(c *p2p.Config) { c.MDNS, c.Listen = true, []string{":0"} }
-	a, b, stranger := start(t, network, mdns), start(t, network, mdns), start(t, newNetwork(t), mdns)
+	a, b, stranger := start(t, network, mdns), start(t, network, mdns), start(t, p2p.NewNetwork(t), mdns)
 	var byA, byB, byStranger found
 	require.NoError(t, a.StartDiscovery(byA.add))
 	begun := time.Now()
@@ -113,7 +113,7 @@ func TestDiscoveryBeginsWhenThereIsANetwork(t *testing.T) {
 	if !inNamespace(t) {
 		return
 	}
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	mdns := func(c *p2p.Config) { c.MDNS, c.Listen = true, []string{"0.0.0.0:0"} }
 	a, b := start(t, network, mdns), start(t, network, mdns)
 	var byA, byB found
@@ -132,11 +132,11 @@ func TestManyConnectionsFromOneAddress(t *testing.T) {
 	}
 	ip(t, "link set lo up")
 	ip(t, "addr add 10.77.0.1/24 dev lo")
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	hub := start(t, network, listen("10.77.0.1:0"), patient)
 	var wg sync.WaitGroup
 	for range 40 {
-		key := newKey(t)
+		key := p2p.NewKey(t)
 		wg.Go(func() {
 			c, err := p2p.Knock(within(t), key, network, hub.Addrs()[0])
 			if err != nil {

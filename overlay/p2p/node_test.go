@@ -5,7 +5,6 @@ package p2p_test
 
 import (
 	"context"
-	"crypto/rand"
 	"io"
 	"sync"
 	"testing"
@@ -22,22 +21,6 @@ import (
 // waitLimit bounds every wait for something that should come at once: a machine
 // that is busy may take thirty times as long, and only a hang takes for ever.
 const waitLimit = 2 * time.Minute
-
-func newNetwork(t testing.TB) *security.Network {
-	t.Helper()
-	file, err := security.GenerateNetworkFile("test", rand.Reader)
-	require.NoError(t, err)
-	n, err := security.NewNetwork(file)
-	require.NoError(t, err)
-	return n
-}
-
-func newKey(t testing.TB) security.NodeKey {
-	t.Helper()
-	k, err := security.GenerateNodeKey(rand.Reader)
-	require.NoError(t, err)
-	return k
-}
 
 // node is a host with a handler that records what it is told.
 type node struct {
@@ -143,15 +126,8 @@ func start(t testing.TB, network *security.Network, change ...func(*p2p.Config))
 // prepare makes what start starts.
 func prepare(t testing.TB, network *security.Network, change ...func(*p2p.Config)) *node {
 	t.Helper()
-	cfg := p2p.Config{Key: newKey(t), Network: network, Listen: []string{"/ip4/127.0.0.1/tcp/0"}}
-	for _, f := range change {
-		f(&cfg)
-	}
-	h, err := p2p.New(cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, h.Close()) })
 	return &node{
-		Host: h, t: t, busy: make(map[peer.ID]bool),
+		Host: p2p.NewHost(t, network, change...), t: t, busy: make(map[peer.ID]bool),
 		events: make(chan event, 1000), streams: make(chan overlay.Stream, 1000),
 	}
 }

@@ -5,7 +5,6 @@ package p2p
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -70,18 +69,10 @@ func (e events) Routes(peer.ID, []byte) bool { return true }
 
 func startWith(t *testing.T, admitted admission) (*Host, events) {
 	t.Helper()
-	file, err := security.GenerateNetworkFile("test", rand.Reader)
-	require.NoError(t, err)
-	n, err := security.NewNetwork(file)
-	require.NoError(t, err)
-	key, err := security.GenerateNodeKey(rand.Reader)
-	require.NoError(t, err)
-	h, err := New(Config{Key: key, Network: n, Listen: []string{"127.0.0.1:0"}})
-	require.NoError(t, err)
+	h := NewHost(t, NewNetwork(t))
 	h.admitted = admitted
 	e := make(events, 100)
 	require.NoError(t, h.Start(e))
-	t.Cleanup(func() { require.NoError(t, h.Close()) })
 	return h, e
 }
 

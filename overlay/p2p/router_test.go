@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/overlay/p2p"
 )
 
 // settle waits until every node knows every other one. It looks seldom: looking
@@ -49,7 +50,7 @@ func byDistance(key overlay.Key, nodes []*node) []peer.ID {
 // This test checks that a node that knows nobody is the answer to everything,
 // without an error and at once.
 func TestLonelyNodeIsClosestToEverything(t *testing.T) {
-	n := start(t, newNetwork(t))
+	n := start(t, p2p.NewNetwork(t))
 	got, err := n.Router().Closest(context.Background(), overlay.Key{7}, 3)
 	require.NoError(t, err)
 	require.Equal(t, []peer.ID{n.Self()}, got)
@@ -61,7 +62,7 @@ func TestLonelyNodeIsClosestToEverything(t *testing.T) {
 // This test checks that in networks of two and three everybody counts,
 // nearest first, and that the count asked for is kept.
 func TestSmallNetworksKnowEachOther(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	nodes := []*node{start(t, network)}
 	for range 2 {
 		n := start(t, network)
@@ -83,7 +84,7 @@ func TestSmallNetworksKnowEachOther(t *testing.T) {
 // This test checks that twelve nodes that joined through one seed agree about
 // who is closest to any key, by their tables and by asking.
 func TestTwelveNodesAgreeOnTheClosest(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	nodes := []*node{start(t, network, patient)}
 	for range 11 {
 		n := start(t, network, patient)
@@ -106,7 +107,7 @@ func TestTwelveNodesAgreeOnTheClosest(t *testing.T) {
 // This test checks that a peer that is gone leaves the table at once, and that
 // both coming and going are reported.
 func TestDeadPeerLeavesTheTableAtOnce(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	a, b := prepare(t, network), start(t, network)
 	var changes atomic.Int32
 	a.Router().OnChange(func() { changes.Add(1) })
@@ -124,7 +125,7 @@ func TestDeadPeerLeavesTheTableAtOnce(t *testing.T) {
 // This test checks that two groups that meet through one connection find all
 // of each other.
 func TestGroupsThatMeetMerge(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	var groups [2][]*node
 	for i := range groups {
 		for j := range 4 {
@@ -145,7 +146,7 @@ func TestGroupsThatMeetMerge(t *testing.T) {
 // This test checks that two nodes that connect to a third one at the same
 // moment, when it can't tell either of the other yet, find each other soon.
 func TestNodesThatMeetAtAThirdFindEachOther(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	for range 10 {
 		hub, a, b := start(t, network), start(t, network), start(t, network)
 		var wg sync.WaitGroup
@@ -167,7 +168,7 @@ func TestNodesThatMeetAtAThirdFindEachOther(t *testing.T) {
 // This test checks that a peer that hangs delays a lookup by little, and that
 // the lookup ends with its context.
 func TestHungPeerDoesNotHoldUpLookups(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	a, b, hung := start(t, network), start(t, network), start(t, network)
 	connect(t, a, b)
 	gate := newGate(t, hung.Addrs()[0])

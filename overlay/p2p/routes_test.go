@@ -5,7 +5,6 @@ package p2p
 
 import (
 	"context"
-	"crypto/rand"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
-	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/overlay"
@@ -57,13 +55,9 @@ func (d *doorkept) change(certificate, badge string) {
 	require.NoError(d.t, d.Review())
 }
 
-func (d *doorkept) protocol() protocol.ID {
-	return protocol.ID("/arke/"+d.cfg.Network.ID().String()) + answerProtocol
-}
-
 // count has it count who asks it, and answer nobody.
 func (d *doorkept) count() {
-	d.current().host.SetStreamHandler(d.protocol(), func(s network.Stream) {
+	d.current().host.SetStreamHandler(questions(d.Host), func(s network.Stream) {
 		d.asked.Add(1)
 		_ = s.Reset()
 	})
@@ -123,21 +117,14 @@ func (d *doorkept) named(by, key *doorkept) ([]peer.ID, error) {
 // shows runs hosts of one network that show these certificates, and take those that are good.
 func shows(t *testing.T, certificates ...string) (hosts []*doorkept) {
 	t.Helper()
-	file, err := security.GenerateNetworkFile("test", rand.Reader)
-	require.NoError(t, err)
-	n, err := security.NewNetwork(file)
-	require.NoError(t, err)
+	n := NewNetwork(t)
 	for _, c := range certificates {
-		key, err := security.GenerateNodeKey(rand.Reader)
-		require.NoError(t, err)
-		h, err := New(Config{Key: key, Network: n, Listen: []string{"127.0.0.1:0"}})
-		require.NoError(t, err)
+		h := NewHost(t, n)
 		d := &doorkept{Host: h, t: t, events: make(events, 1000), streams: make(chan overlay.Stream, 10), certificate: c}
 		if strings.HasPrefix(c, "good") {
 			d.badge = "good"
 		}
 		require.NoError(t, h.Start(d))
-		t.Cleanup(func() { require.NoError(t, h.Close()) })
 		hosts = append(hosts, d)
 	}
 	return hosts

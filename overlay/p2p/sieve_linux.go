@@ -88,11 +88,5 @@ func sieve() (unix.SockFprog, error) {
 
 // unsift takes the sieve, which it has from its listener, off a connection.
 func unsift(c net.Conn) {
-	raw, ok := c.(syscall.Conn)
-	if !ok {
-		return
-	}
-	if control, err := raw.SyscallConn(); err == nil {
-		_ = control.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0) })
-	}
+	control(c, func(fd int) { _ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0) })
 }

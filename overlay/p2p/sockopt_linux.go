@@ -36,15 +36,7 @@ const tcpPatience = 30_000
 // that don't know an option (longestWait: before 6.15), everything works, but
 // urgent frames wait longer behind bulk, and losses cost more.
 func setOptions(c manet.Conn) {
-	raw, ok := c.(syscall.Conn)
-	if !ok {
-		return
-	}
-	control, err := raw.SyscallConn()
-	if err != nil {
-		return
-	}
-	_ = control.Control(func(fd uintptr) {
+	control(c, func(fd int) {
 		for option, value := range map[int]int{
 			unix.TCP_NOTSENT_LOWAT: maxUnsent,
 			unix.TCP_RTO_MAX_MS:    longestWait,
@@ -54,7 +46,7 @@ func setOptions(c manet.Conn) {
 			// then not doubled at all (tcp-thin.rst of Linux).
 			unix.TCP_THIN_LINEAR_TIMEOUTS: 1,
 		} {
-			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, option, value)
+			_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, option, value)
 		}
 	})
 }
@@ -71,13 +63,16 @@ func waitingLimit() int {
 
 // setUnsent changes the bound on what the kernel takes before the line has.
 func setUnsent(c any, bytes int) {
-	raw, ok := c.(syscall.Conn)
-	if !ok {
-		return
-	}
-	if control, err := raw.SyscallConn(); err == nil {
-		_ = control.Control(func(fd uintptr) {
-			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, min(max(bytes, minUnsent), maxUnsent))
-		})
+	control(c, func(fd int) {
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, min(max(bytes, minUnsent), maxUnsent))
+	})
+}
+
+// control calls f with the descriptor of c, if that is a socket.
+func control(c any, f func(fd int)) {
+	if socket, ok := c.(syscall.Conn); ok {
+		if raw, err := socket.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) { f(int(fd)) })
+		}
 	}
 }

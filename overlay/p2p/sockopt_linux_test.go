@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/arke-mesh/arke/overlay/p2p"
 )
 
 // This test checks that the kernel has our options on both ends of a
@@ -19,7 +21,7 @@ import (
 // this process that has a peer.
 func TestKernelHasOurOptions(t *testing.T) {
 	before := connected(t)
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	a, b := start(t, network), start(t, network)
 	connect(t, a, b)
 	ends := 0

@@ -23,7 +23,7 @@ import (
 // This test checks that Write waits while the connection below takes nothing,
 // so that little is queued there, and that everything arrives once it does.
 func TestWriteWaitsForTheConnection(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	a, b := start(t, network), start(t, network)
 	g := newGate(t, b.Addrs()[0])
 	from, to := pair(t, a, b, g.addr)
@@ -68,7 +68,7 @@ func TestWriteWaitsForTheConnection(t *testing.T) {
 // This test checks that a peer which does not read its stream stops the
 // writer, and that another stream on the same connection is not affected.
 func TestSlowReaderStopsItsWriterOnly(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	a, b := start(t, network), start(t, network)
 	from, to := pair(t, a, b)
 	other, otherTo := pair(t, a, b)
@@ -97,7 +97,7 @@ func TestWaitingWriteEnds(t *testing.T) {
 		"close host": func(a, _ *node, _ *gate, _ overlay.Stream) { _ = a.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			network := newNetwork(t)
+			network := p2p.NewNetwork(t)
 			a, b := start(t, network), start(t, network)
 			g := newGate(t, b.Addrs()[0])
 			from, _ := pair(t, a, b, g.addr)
@@ -131,7 +131,7 @@ func TestWaitingWriteEnds(t *testing.T) {
 // This test checks that streams carry any sizes in any order whole, in both
 // directions at once.
 func TestStreamsCarryEverything(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	a, b := start(t, network), start(t, network)
 	from, to := pair(t, a, b)
 	sums := make(chan [sha256.Size]byte, 4)
@@ -173,7 +173,7 @@ func TestStreamsCarryEverything(t *testing.T) {
 // This test checks that a read deadline ends a read, can be taken back, and
 // loses nothing.
 func TestReadDeadlineLosesNothing(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	from, to := pair(t, start(t, network), start(t, network))
 	require.NoError(t, to.SetReadDeadline(time.Now().Add(10*time.Millisecond)))
 	_, err := to.Read(make([]byte, 1))
@@ -190,7 +190,7 @@ func TestReadDeadlineLosesNothing(t *testing.T) {
 // This test checks that a stream that is half-closed before anything was
 // written still exists for the peer.
 func TestEmptyStreamArrives(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	a, b := start(t, network), start(t, network)
 	from, err := a.Open(within(t), b.Self(), b.Addrs())
 	require.NoError(t, err)
@@ -202,7 +202,7 @@ func TestEmptyStreamArrives(t *testing.T) {
 // This test checks that a handler which is slow loses streams of that peer
 // beyond a bound, with a reset and a count, and delays nobody else.
 func TestSlowHandlerHasABacklog(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	b := prepare(t, network)
 	b.streams = make(chan overlay.Stream) // HandleStream blocks from the first on
 	require.NoError(t, b.Start(b))
@@ -238,7 +238,7 @@ func TestSlowHandlerHasABacklog(t *testing.T) {
 // This test checks that the limit of streams per peer holds, is counted, and
 // is given back.
 func TestStreamLimitHoldsPerPeer(t *testing.T) {
-	network := newNetwork(t)
+	network := p2p.NewNetwork(t)
 	b := start(t, network, func(c *p2p.Config) { c.MaxStreamsPerPeer = 16 })
 	a := start(t, network)
 	var open []overlay.Stream

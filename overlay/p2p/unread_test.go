@@ -4,14 +4,12 @@
 package p2p
 
 import (
-	"crypto/rand"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/overlay"
-	"github.com/arke-mesh/arke/security"
 )
 
 // This test has a peer send 1 MiB on each of as many streams as it may have, to a node
@@ -20,17 +18,10 @@ import (
 // nothing is held.
 func TestWhatAPeerSendsAndIsNotReadStaysWithinItsShare(t *testing.T) {
 	const limit = 8 << 20
-	file, err := security.GenerateNetworkFile("test", rand.Reader)
-	require.NoError(t, err)
-	n, err := security.NewNetwork(file)
-	require.NoError(t, err)
+	n := NewNetwork(t)
 	run := func(max int) *Host {
-		key, err := security.GenerateNodeKey(rand.Reader)
-		require.NoError(t, err)
-		h, err := New(Config{Key: key, Network: n, Listen: []string{"127.0.0.1:0"}, MaxHeld: max})
-		require.NoError(t, err)
+		h := NewHost(t, n, func(c *Config) { c.MaxHeld = max })
 		require.NoError(t, h.Start(make(events, 100)))
-		t.Cleanup(func() { require.NoError(t, h.Close()) })
 		return h
 	}
 	target, flooder, other := run(limit), run(0), run(0)
