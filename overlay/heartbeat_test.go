@@ -32,11 +32,8 @@ func (n *node) thaw() {
 // This test checks that a peer that hangs is suspect after 1.2 s, recovers at
 // the first byte, and keeps its session.
 func TestHungPeerIsSuspectAndRecovers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
+	between(t, func(t *testing.T, net *memNet, a, _ *node) {
 		net.delay = time.Millisecond
-		a := startNode(t, net, low)
-		startNode(t, net, high)
 		l := a.wait(high)
 		defer l.Hold()()
 		time.Sleep(10 * time.Second)
@@ -62,10 +59,7 @@ func TestHungPeerIsSuspectAndRecovers(t *testing.T) {
 // This test checks the exact moments: suspect 1.2 s after the last byte, the
 // connection given up after 10 s, and the session goes on over the next one.
 func TestSilentConnectionIsReplaced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
-		a, b := startNode(t, net, low), startNode(t, net, high)
-		l := a.wait(high)
+	linked(t, func(t *testing.T, a, b *node, l *overlay.Link) {
 		defer l.Hold()()
 		time.Sleep(123 * time.Millisecond)
 		b.send(low, "last byte")
@@ -90,10 +84,7 @@ func TestSilentConnectionIsReplaced(t *testing.T) {
 // This test checks that a session ends 15 s after the last byte if no connection
 // carries it, and that the next dial begins another one.
 func TestSilentSessionEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
-		a, b := startNode(t, net, low), startNode(t, net, high)
-		l := a.wait(high)
+	linked(t, func(t *testing.T, a, b *node, l *overlay.Link) {
 		defer l.Hold()()
 		b.send(low, "last byte")
 		synctest.Wait()
@@ -117,12 +108,7 @@ func TestSilentSessionEnds(t *testing.T) {
 // interest in it starts the heartbeats, and that a suspect link is given up even
 // if the interest has ended meanwhile: the next one shall not find a dead link.
 func TestOnlyHeldLinksBeat(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
-		a := startNode(t, net, low)
-		startNode(t, net, high)
-		l := a.wait(high)
-		synctest.Wait()
+	linked(t, func(t *testing.T, a, _ *node, l *overlay.Link) {
 		a.freeze()
 		time.Sleep(time.Hour)
 		require.False(t, l.Suspect())
@@ -147,10 +133,7 @@ func TestOnlyHeldLinksBeat(t *testing.T) {
 // This test checks that a link which comes up while it is held beats, and one
 // that was held before Open is watched from its first moment.
 func TestLinkHeldBeforeItIsUpBeats(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
-		a := startNode(t, net, low)
-		startNode(t, net, high)
+	between(t, func(t *testing.T, _ *memNet, a, _ *node) {
 		l := a.Link(high)
 		defer l.Hold()()
 		time.Sleep(time.Minute)

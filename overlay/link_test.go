@@ -28,9 +28,7 @@ const (
 // This test checks that a link comes up on demand, carries frames both ways
 // and tells both sides.
 func TestLinkOpensOnDemand(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
-		a, b := startNode(t, net, low), startNode(t, net, high)
+	between(t, func(t *testing.T, _ *memNet, a, b *node) {
 		require.Zero(t, a.Link(high).Session())
 		_, err := a.Link(high).Send(overlay.LaneRPC, kindA, nil)
 		require.ErrorIs(t, err, overlay.ErrLinkDown)
@@ -75,10 +73,7 @@ func TestFailedDialIsTold(t *testing.T) {
 
 // This test checks that Wait ends with its context, and that the dial goes on.
 func TestWaitEndsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
-		a := startNode(t, net, low)
-		startNode(t, net, high)
+	between(t, func(t *testing.T, _ *memNet, a, _ *node) {
 		a.transport.hang = make(chan struct{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -171,10 +166,7 @@ func crossDials(t *testing.T, net *memNet, lag time.Duration) {
 // This test checks that a message larger than a frame arrives whole, whether
 // its sender waits for room or not, and which ones are too large.
 func TestLargeMessagesGoInFragments(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
-		a, b := startNode(t, net, low), startNode(t, net, high)
-		l := a.wait(high)
+	linked(t, func(t *testing.T, a, b *node, l *overlay.Link) {
 		large := strings.Repeat("0123456789abcdef", 1<<16) // 1 MiB
 		_, err := l.Send(overlay.LaneRPC, kindB, []byte(large[:100]), nil, []byte(large[100:]))
 		require.NoError(t, err)

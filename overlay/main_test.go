@@ -7,6 +7,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -107,6 +108,31 @@ func (n *node) start() {
 func (n *node) stop() {
 	require.NoError(n.t, n.Close())
 	require.NoError(n.t, n.exec.Close())
+}
+
+// between runs f in a bubble with two nodes that have started, low and high.
+func between(t *testing.T, f func(t *testing.T, net *memNet, a, b *node)) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newMemNet()
+		f(t, net, startNode(t, net, low), startNode(t, net, high))
+	})
+}
+
+// linked is between for nodes that have a link; l is a's end of it.
+func linked(t *testing.T, f func(t *testing.T, a, b *node, l *overlay.Link)) {
+	between(t, func(t *testing.T, _ *memNet, a, b *node) {
+		l := a.wait(high)
+		synctest.Wait()
+		f(t, a, b, l)
+	})
+}
+
+// facing runs f in a bubble with a node, low, and a peer that is played by hand, high.
+func facing(t *testing.T, f func(t *testing.T, a *node, r *raw)) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newMemNet()
+		f(t, startNode(t, net, low), newRaw(t, net, high))
+	})
 }
 
 // wait establishes the link to p and returns it.

@@ -22,9 +22,7 @@ import (
 // This test checks that frames of kinds nobody handles are skipped and
 // counted, and that the link goes on.
 func TestUnknownKindsAreSkipped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
-		a, r := startNode(t, net, low), newRaw(t, net, high)
+	facing(t, func(t *testing.T, a *node, r *raw) {
 		s := r.greet(low)
 		s.send(63, []byte("from the future"))
 		s.send(0, nil)
@@ -105,9 +103,7 @@ func TestRandomBytesDoNoHarm(t *testing.T) {
 // This test checks that a stream that does not say Hello in time is ended, and
 // that few such streams are borne.
 func TestHelloHasATimeLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
-		a, r := startNode(t, net, low), newRaw(t, net, high)
+	facing(t, func(t *testing.T, a *node, r *raw) {
 		began := time.Now()
 		var silent []*rawStream
 		for range 4 {
@@ -128,10 +124,7 @@ func TestHelloHasATimeLimit(t *testing.T) {
 
 // This test checks the limit of a dial whose peer does not answer Hello.
 func TestUnansweredHelloFailsTheDial(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
-		a := startNode(t, net, low)
-		newRaw(t, net, high)
+	facing(t, func(t *testing.T, a *node, _ *raw) {
 		began := time.Now()
 		_, err := a.Link(high).Wait(t.Context(), nil)
 		require.Error(t, err)
@@ -151,9 +144,7 @@ func TestNoCommonVersionIsAnAnswer(t *testing.T) {
 		return h
 	}
 	t.Run("the other one dials", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			net := newMemNet()
-			a, r := startNode(t, net, low), newRaw(t, net, high)
+		facing(t, func(t *testing.T, a *node, r *raw) {
 			s := r.dial(low)
 			s.control(wire.KindHello, future(r))
 			bye := s.goodbye()
@@ -167,9 +158,7 @@ func TestNoCommonVersionIsAnAnswer(t *testing.T) {
 		})
 	})
 	t.Run("we dial and it answers", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			net := newMemNet()
-			a, r := startNode(t, net, low), newRaw(t, net, high)
+		facing(t, func(t *testing.T, a *node, r *raw) {
 			a.Link(high).Open(nil)
 			synctest.Wait()
 			r.incoming().control(wire.KindHello, future(r))
@@ -178,9 +167,7 @@ func TestNoCommonVersionIsAnAnswer(t *testing.T) {
 		})
 	})
 	t.Run("we dial and it refuses", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			net := newMemNet()
-			a, r := startNode(t, net, low), newRaw(t, net, high)
+		facing(t, func(t *testing.T, a *node, r *raw) {
 			ended := make(chan error)
 			go func() {
 				_, err := a.Link(high).Wait(t.Context(), nil)
@@ -314,10 +301,7 @@ func TestPeerDownWithoutALinkIsHarmless(t *testing.T) {
 // This test checks that links nobody needs are forgotten when there are many,
 // and that whoever kept one can go on using it.
 func TestUnusedLinksAreForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
-		a := startNode(t, net, low)
-		startNode(t, net, high)
+	between(t, func(t *testing.T, net *memNet, a, _ *node) {
 		kept := a.Link(high)
 		held := a.Link("held")
 		defer held.Hold()()

@@ -24,6 +24,15 @@ type renewable struct {
 	settled map[peer.ID]bool // whether the connection was replaced
 }
 
+// newRenewable makes and starts a node with such a transport.
+func newRenewable(t *testing.T, net *memNet, id peer.ID) (n *node, r *renewable) {
+	n = startNode(t, net, id, func(c *overlay.Config) {
+		r = &renewable{memTransport: c.Seam.Transport.(*memTransport), settled: make(map[peer.ID]bool)}
+		c.Seam.Transport = r
+	})
+	return n, r
+}
+
 func (r *renewable) Retire(p peer.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,16 +55,8 @@ func TestAConnectionIsReplacedWhileItCarriesMessages(t *testing.T) {
 	// This test renews the connections of two nodes while both send: each message
 	// arrives once and in order, in one session, and nobody is ever suspect.
 	net := newMemNet()
-	nodes := map[peer.ID]*node{}
-	transports := map[peer.ID]*renewable{}
-	for _, id := range []peer.ID{"a", "b"} {
-		nodes[id] = newNode(t, net, id, func(c *overlay.Config) {
-			transports[id] = &renewable{memTransport: c.Seam.Transport.(*memTransport), settled: make(map[peer.ID]bool)}
-			c.Seam.Transport = transports[id]
-		})
-		nodes[id].start()
-	}
-	a, b := nodes["a"], nodes["b"]
+	a, transport := newRenewable(t, net, "a")
+	b, _ := newRenewable(t, net, "b")
 	a.wait("b")
 	b.wait("a")
 	session := a.Link("b").Session()
@@ -65,7 +66,7 @@ func TestAConnectionIsReplacedWhileItCarriesMessages(t *testing.T) {
 		a.send("b", fmt.Sprint(sent))
 		b.send("a", fmt.Sprint(sent))
 		sent++
-		return transports["a"].done("b")
+		return transport.done("b")
 	}, 30*time.Second, time.Millisecond)
 	for range 100 {
 		a.send("b", fmt.Sprint(sent))
@@ -81,18 +82,13 @@ func TestAConnectionIsReplacedWhileItCarriesMessages(t *testing.T) {
 	require.Equal(t, session, a.Link("b").Session())
 	require.Equal(t, []overlay.PeerEventType{overlay.LinkUp}, a.types("b"))
 	require.Equal(t, []overlay.PeerEventType{overlay.LinkUp}, b.types("a"))
-	require.Len(t, transports["a"].open(), 1, "the old connection carries nothing")
+	require.Len(t, transport.open(), 1, "the old connection carries nothing")
 }
 
 func TestAConnectionThatCantBeReplacedStays(t *testing.T) {
 	// This test renews while the peer can't be dialled: what stands goes on.
 	net := newMemNet()
-	var transport *renewable
-	a := newNode(t, net, "a", func(c *overlay.Config) {
-		transport = &renewable{memTransport: c.Seam.Transport.(*memTransport), settled: make(map[peer.ID]bool)}
-		c.Seam.Transport = transport
-	})
-	a.start()
+	a, transport := newRenewable(t, net, "a")
 	b := startNode(t, net, "b")
 	b.wait("a")
 	a.wait("b")

@@ -192,9 +192,7 @@ func TestWhoStandsInLineIsNotOvertaken(t *testing.T) {
 // This test checks that there is nothing to wait for where there is room, and
 // that errors that are known are told at once.
 func TestSendLaterSendsAtOnceIfItCan(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
-		a, b := startNode(t, net, low), startNode(t, net, high)
+	between(t, func(t *testing.T, _ *memNet, a, b *node) {
 		var is told
 		_, err := a.Link(high).SendLater(overlay.LanePub, kindA, is.sent, nil)
 		require.ErrorIs(t, err, overlay.ErrLinkDown)

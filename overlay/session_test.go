@@ -20,10 +20,8 @@ import (
 // the peer is suspect, then that it is heard again, and what is sent meanwhile, or
 // was under way, arrives in the same session.
 func TestBrokenConnectionIsADelay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
+	between(t, func(t *testing.T, net *memNet, a, b *node) {
 		net.delay = 5 * time.Millisecond
-		a, b := startNode(t, net, low), startNode(t, net, high)
 		l := a.wait(high)
 		first := l.Session()
 		time.Sleep(time.Second)
@@ -56,9 +54,7 @@ func TestBrokenConnectionIsADelay(t *testing.T) {
 // This test checks that the session ends soon when the process is gone, that what
 // waits is dropped and counted, and that nothing can be sent until the next one.
 func TestSessionEndsWithTheProcess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
-		a, b := startNode(t, net, low), startNode(t, net, high)
+	between(t, func(t *testing.T, net *memNet, a, b *node) {
 		l := a.wait(high)
 		synctest.Wait()
 		s := a.transport.open()[0]
@@ -99,9 +95,7 @@ func TestSessionEndsWithTheProcess(t *testing.T) {
 func TestPeerThatLostItsStreamMayComeBackAtOnce(t *testing.T) {
 	for name, outbound := range map[string]bool{"it had opened the old one": false, "we had opened the old one": true} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				net := newMemNet()
-				a, r := startNode(t, net, low), newRaw(t, net, high)
+			facing(t, func(t *testing.T, a *node, r *raw) {
 				var old *rawStream
 				if outbound {
 					a.Link(high).Open(nil)
@@ -331,11 +325,7 @@ func TestCloseEndsThoseWhoWait(t *testing.T) {
 // This test checks that a lane of higher priority overtakes what is queued on
 // lower ones, and that large messages share lane bulk.
 func TestLanesHavePriorities(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
-		a, b := startNode(t, net, low), startNode(t, net, high)
-		l := a.wait(high)
-		synctest.Wait()
+	linked(t, func(t *testing.T, a, b *node, l *overlay.Link) {
 		s := a.transport.open()[0]
 		s.out.freeze()
 		name := func(n string, size int) []byte { return append([]byte(n), make([]byte, size)...) }

@@ -182,9 +182,7 @@ func FuzzReader(f *testing.F) {
 	f.Add(wire.AppendFrame(nil, wire.LaneCtl, wire.KindGoodbye, []byte{8, 8}))
 	f.Add(wire.AppendFrame(nil, wire.LaneCtl, wire.KindNotice, []byte{8, 1}))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		synctest.Test(t, func(t *testing.T) {
-			net := newMemNet()
-			a, r := startNode(t, net, low), newRaw(t, net, high)
+		facing(t, func(t *testing.T, a *node, r *raw) {
 			s := r.greet(low)
 			s.Write(data)
 			s.CloseWrite()

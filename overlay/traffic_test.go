@@ -20,10 +20,7 @@ import (
 // that the receiver counts as many bytes, and that what a node sends to itself
 // is not traffic.
 func TestTrafficIsCountedByLane(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
-		a, b := startNode(t, net, low), startNode(t, net, high)
-		l := a.wait(high)
+	linked(t, func(t *testing.T, a, b *node, l *overlay.Link) {
 		a.send(low, "to myself")
 		synctest.Wait()
 		before := a.Traffic()
@@ -60,11 +57,7 @@ func TestTrafficIsCountedByLane(t *testing.T) {
 // This test checks that what waits in the lanes of all links is summed up, and
 // that it is not counted as sent.
 func TestQueuedBytesAreSummedUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := newMemNet()
-		a, b := startNode(t, net, low), startNode(t, net, high)
-		a.wait(high)
-		synctest.Wait()
+	linked(t, func(t *testing.T, a, b *node, _ *overlay.Link) {
 		b.freeze()
 		for range 20 { // the stream takes the first ones
 			a.send(high, strings.Repeat("x", 60<<10))

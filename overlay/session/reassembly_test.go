@@ -47,8 +47,7 @@ func TestReassemblyRefusesWhatIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newReassembly(limit, unbounded{})
 			for i, f := range c.fragments {
-				_, _, drop := r.add(someTime, f)
-				require.Equal(t, c.drops[i], drop, "fragment %d", i)
+				require.Equal(t, c.drops[i], add(r, f), "fragment %d", i)
 			}
 			require.Equal(t, c.pending, r.pending())
 			if c.pending == 0 {
@@ -62,14 +61,11 @@ func TestReassemblyRefusesWhatIsWrong(t *testing.T) {
 func TestReassemblyBoundsTheNumberOfMessages(t *testing.T) {
 	r := newReassembly(1<<20, unbounded{})
 	for i := range uint32(maxPartials) {
-		_, _, drop := r.add(someTime, piece(i, true, false, 2, 1))
-		require.Zero(t, drop)
+		require.Zero(t, add(r, piece(i, true, false, 2, 1)))
 	}
-	_, _, drop := r.add(someTime, piece(maxPartials, true, false, 2, 1))
-	require.Equal(t, DropReassemblyFull, drop)
-	r.add(someTime, piece(0, false, true, 0, 1))
-	_, _, drop = r.add(someTime, piece(maxPartials, true, false, 2, 1))
-	require.Zero(t, drop)
+	require.Equal(t, DropReassemblyFull, add(r, piece(maxPartials, true, false, 2, 1)))
+	require.Zero(t, add(r, piece(0, false, true, 0, 1)))
+	require.Zero(t, add(r, piece(maxPartials, true, false, 2, 1)))
 }
 
 // This test checks that memory is taken for what has arrived, not for what is
