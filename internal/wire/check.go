@@ -16,7 +16,7 @@ func Check(m proto.Message) error {
 	case *Goodbye:
 		return first(
 			checkText("goodbye: reason", m.GetReason(), MaxText),
-			checkCounts("goodbye: handled", m.GetHandled()),
+			checkLanes("goodbye: handled", len(m.GetHandled())),
 			checkText("goodbye: name", m.GetName(), MaxName),
 		)
 	case *Notice:
@@ -55,8 +55,8 @@ func checkHello(m *Hello) error {
 		checkSize("hello: instance", m.GetInstance(), InstanceSize),
 		checkText("hello: agent", m.GetAgent(), MaxText),
 		checkAddrs("hello: addrs", m.GetAddrs()),
-		checkCounts("hello: received", m.GetReceived()),
-		checkWindow("hello: window", m.GetWindow()),
+		checkLanes("hello: received", len(m.GetReceived())),
+		checkLanes("hello: window", len(m.GetWindow())),
 		checkText("hello: name", m.GetName(), MaxName),
 		checkRange("hello: certificate", len(m.GetCertificate()), 0, MaxCertificate),
 	)
@@ -68,15 +68,9 @@ func CountsOf(field []uint64) (c Counts) {
 	return c
 }
 
-func checkCounts(what string, counts []uint64) error {
-	if len(counts) != 0 && len(counts) != Lanes {
-		return malformed(what)
-	}
-	return nil
-}
-
-func checkWindow(what string, window []uint32) error {
-	if len(window) != 0 && len(window) != Lanes {
+// checkLanes checks a list that has n numbers: none, or one for each lane.
+func checkLanes(what string, n int) error {
+	if n != 0 && n != Lanes {
 		return malformed(what)
 	}
 	return nil
@@ -181,15 +175,7 @@ func checkPassed(m *Record) error {
 
 // checkNetworks checks the ids of networks that something has come through.
 func checkNetworks(what string, ids [][]byte) error {
-	if err := checkRange(what, len(ids), 0, MaxNetworks); err != nil {
-		return err
-	}
-	for _, id := range ids {
-		if err := checkSize(what, id, NetworkIDSize); err != nil {
-			return err
-		}
-	}
-	return nil
+	return checkEach(what, ids, MaxNetworks, NetworkIDSize, NetworkIDSize)
 }
 
 func checkLeases(what string, leases []*Lease) error {
@@ -210,23 +196,20 @@ func checkLeases(what string, leases []*Lease) error {
 }
 
 func checkAnchors(what string, peers [][]byte) error {
-	if err := checkRange(what, len(peers), 0, MaxAnchors); err != nil {
-		return err
-	}
-	for _, p := range peers {
-		if err := checkRange(what, len(p), 1, MaxPeerID); err != nil {
-			return err
-		}
-	}
-	return nil
+	return checkEach(what, peers, MaxAnchors, 1, MaxPeerID)
 }
 
 func checkAddrs(what string, addrs []string) error {
-	if err := checkRange(what, len(addrs), 0, MaxAddrs); err != nil {
+	return checkEach(what, addrs, MaxAddrs, 1, MaxAddr)
+}
+
+// checkEach checks how many there are, and how long each is.
+func checkEach[T string | []byte](what string, list []T, limit, low, high int) error {
+	if err := checkRange(what, len(list), 0, limit); err != nil {
 		return err
 	}
-	for _, a := range addrs {
-		if err := checkRange(what, len(a), 1, MaxAddr); err != nil {
+	for _, each := range list {
+		if err := checkRange(what, len(each), low, high); err != nil {
 			return err
 		}
 	}

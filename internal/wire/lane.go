@@ -18,18 +18,13 @@ const (
 
 // String returns the lane's name as used in flags, logs and metrics.
 func (l Lane) String() string {
-	switch l {
-	case LaneCtl:
-		return "ctl"
-	case LaneRPC:
-		return "rpc"
-	case LanePub:
-		return "pub"
-	case LaneBulk:
-		return "bulk"
+	if l >= Lanes {
+		return "unknown"
 	}
-	return "unknown"
+	return laneNames[l]
 }
+
+var laneNames = [Lanes]string{"ctl", "rpc", "pub", "bulk"}
 
 // Counts has one number of frames for each lane.
 type Counts [Lanes]uint64

@@ -27,27 +27,22 @@ const (
 
 // String returns the code's name as used in logs, counters, and errors.
 func (c EndCode) String() string {
-	switch c {
-	case EndShutdown:
-		return "shutdown"
-	case EndVersion:
-		return "version"
-	case EndProtocol:
-		return "protocol"
-	case EndTimeout:
-		return "timeout"
-	case EndSilent:
-		return "silent"
-	case EndFull:
-		return "too_many_clients"
-	case EndReplaced:
-		return "replaced"
-	case EndToken:
-		return "token"
-	case EndUser:
-		return "user"
+	if int(c) >= len(endNames) || endNames[c] == "" {
+		return "other"
 	}
-	return "other"
+	return endNames[c]
+}
+
+var endNames = [...]string{
+	EndShutdown: "shutdown",
+	EndVersion:  "version",
+	EndProtocol: "protocol",
+	EndTimeout:  "timeout",
+	EndSilent:   "silent",
+	EndFull:     "too_many_clients",
+	EndReplaced: "replaced",
+	EndToken:    "token",
+	EndUser:     "user",
 }
 
 // LeafGoodbye is the last frame of a session, or the answer to a Hello that is
