@@ -61,9 +61,7 @@ func Review(o *Overlay) {
 
 // Linked says whether there is a session with p. It does not block.
 func Linked(o *Overlay, p peer.ID) bool {
-	o.links.mu.RLock()
-	l := o.links.all[p]
-	o.links.mu.RUnlock()
+	l := o.links.known(p)
 	return l != nil && l.Up()
 }
 

@@ -5,6 +5,7 @@ package overlay
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -95,6 +96,33 @@ func (b *base) after(label string, d time.Duration, f func()) Timer {
 			f()
 		}
 	})
+}
+
+// repeated is what is done again and again.
+type repeated struct {
+	mu    sync.Mutex
+	timer Timer // guarded by mu; nil = not started
+	over  bool  // likewise
+}
+
+// start has f run each time that d has passed, until stop.
+func (r *repeated) start(b *base, label string, d time.Duration, f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		r.timer = b.after(label, d, func() {
+			f()
+			r.start(b, label, d, f)
+		})
+	}
+}
+
+func (r *repeated) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over = true; r.timer != nil {
+		r.timer.Stop()
+	}
 }
 
 // gatedClock is the clock of what belongs to the overlay: Close waits for what its

@@ -19,34 +19,14 @@ type clockWatch struct {
 	base *base
 	ask  func() // asks all peers what their clocks show, and tells them ours
 
-	mu    sync.Mutex
-	core  clocks // guarded by mu
-	timer Timer  // likewise; nil = not started, or stopped
-	over  bool   // likewise
+	looks repeated // whether this node's clock was set
+
+	mu   sync.Mutex
+	core clocks // guarded by mu
 }
 
 func newClockWatch(b *base, ask func()) *clockWatch {
 	return &clockWatch{base: b, ask: ask, core: newClocks(security.ClockTolerance)}
-}
-
-// start looks again and again whether this node's clock was set.
-func (w *clockWatch) start() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.over {
-		w.timer = w.base.after("overlay/clocks", clockLook, func() {
-			w.step(clockEvent{})
-			w.start()
-		})
-	}
-}
-
-func (w *clockWatch) stop() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.over = true; w.timer != nil {
-		w.timer.Stop()
-	}
 }
 
 // heard takes in what the wall clock of a peer shows in a session, in ms since 1970; 0

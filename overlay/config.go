@@ -4,6 +4,7 @@
 package overlay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -87,32 +88,20 @@ const (
 )
 
 func (c Config) withDefaults() Config {
-	if c.Heartbeat == 0 {
-		c.Heartbeat = DefaultHeartbeat
-	}
+	c.Heartbeat = cmp.Or(c.Heartbeat, DefaultHeartbeat)
 	for i, d := range [laneCount]int{LaneCtl: 1 << 20, LaneRPC: 4 << 20, LanePub: 4 << 20, LaneBulk: 8 << 20} {
-		if c.LaneBytes[i] == 0 {
-			c.LaneBytes[i] = d
-		}
+		c.LaneBytes[i] = cmp.Or(c.LaneBytes[i], d)
 	}
-	if c.MaxMessage == 0 {
-		c.MaxMessage = DefaultMaxMessage
-	}
-	if c.MaxIncomplete == 0 {
-		c.MaxIncomplete = max(DefaultMaxIncomplete, 4*c.MaxMessage)
-	}
+	c.MaxMessage = cmp.Or(c.MaxMessage, DefaultMaxMessage)
+	c.MaxIncomplete = cmp.Or(c.MaxIncomplete, max(DefaultMaxIncomplete, 4*c.MaxMessage))
 	if c.Held == nil {
 		c.Held = budget.New[peer.ID](c.MaxIncomplete)
 	}
 	if c.Admission == nil {
 		c.Admission = openDoor{}
 	}
-	if c.Agent == "" {
-		c.Agent = "arke"
-	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
+	c.Agent = cmp.Or(c.Agent, "arke")
+	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	return c
 }
 

@@ -132,21 +132,18 @@ func (n *noticeLog) log(f func(*zap.Logger)) (logged bool) {
 // refused logs why there is no link to the peer, if somebody has to do something
 // about it.
 func (n *noticeLog) refused(err error) (logged bool) {
+	var text string
 	switch {
 	case errors.Is(err, ErrVersion):
-		return n.log(func(log *zap.Logger) {
-			log.Warn("a peer has no link version in common with this node", zap.Error(err))
-		})
+		text = "a peer has no link version in common with this node"
 	case errors.Is(err, ErrTurnedAway):
-		return n.log(func(log *zap.Logger) {
-			log.Warn("a peer does not let this node in", zap.Error(err))
-		})
+		text = "a peer does not let this node in"
 	case errors.Is(err, ErrNotAdmitted):
-		return n.log(func(log *zap.Logger) {
-			log.Warn("a peer is not let in", zap.Error(err))
-		})
+		text = "a peer is not let in"
+	default:
+		return false
 	}
-	return false
+	return n.log(func(log *zap.Logger) { log.Warn(text, zap.Error(err)) })
 }
 
 // tell logs a notice of the peer's.

@@ -23,20 +23,13 @@ const (
 
 // String returns the type's name as used in logs.
 func (t PeerEventType) String() string {
-	switch t {
-	case LinkUp:
-		return "up"
-	case LinkDown:
-		return "down"
-	case LinkSuspect:
-		return "suspect"
-	case LinkRecovered:
-		return "recovered"
-	case DialFailed:
-		return "dial failed"
+	if int(t) >= len(eventNames) {
+		t = 0
 	}
-	return "unknown"
+	return eventNames[t]
 }
+
+var eventNames = [...]string{"unknown", "up", "down", "suspect", "recovered", "dial failed"}
 
 // PeerEvent is a change of one link. For each link LinkUp and LinkDown
 // alternate, and no frame of a session is handled before its LinkUp or after

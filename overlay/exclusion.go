@@ -66,9 +66,7 @@ func (e *exclusion) routes(p peer.ID, certificate []byte) bool {
 	if _, err := e.o.cfg.Admission.Valid(p, certificate); err == nil {
 		return true
 	}
-	e.o.links.mu.RLock()
-	l := e.o.links.all[p]
-	e.o.links.mu.RUnlock()
+	l := e.o.links.known(p)
 	if l == nil {
 		return false
 	}

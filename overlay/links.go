@@ -57,12 +57,16 @@ type linkTable struct {
 	lookAt int // size at which to look for those to forget
 }
 
+// known returns the link to p, or nil.
+func (t *linkTable) known(p peer.ID) *Link {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.all[p]
+}
+
 // get returns the link to p, and makes one if need be.
 func (t *linkTable) get(p peer.ID) *Link {
-	t.mu.RLock()
-	l := t.all[p]
-	t.mu.RUnlock()
-	if l != nil {
+	if l := t.known(p); l != nil {
 		return l
 	}
 	fresh := newLink(t.o, p)

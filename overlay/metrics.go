@@ -23,23 +23,19 @@ const (
 
 // String returns the name as used in status and metrics.
 func (r dropReason) String() string {
-	switch r {
-	case dropHandshakeFailed:
-		return "handshake_failed"
-	case dropHandshakeFull:
-		return "handshake_full"
-	case dropStatement:
-		return "statement_refused"
-	case dropCertificate:
-		return "certificate_refused"
-	case dropProofs:
-		return "too_many_proofs"
-	case dropSpare:
-		return "spare_malformed"
-	case dropExcluded:
-		return "peer_excluded"
-	case dropCandidate:
-		return "candidate_forgotten"
+	if r < dropReasons && dropNames[r] != "" {
+		return dropNames[r]
 	}
 	return session.Drop(r).String()
+}
+
+var dropNames = [dropReasons]string{
+	dropHandshakeFailed: "handshake_failed",
+	dropHandshakeFull:   "handshake_full",
+	dropStatement:       "statement_refused",
+	dropCertificate:     "certificate_refused",
+	dropProofs:          "too_many_proofs",
+	dropSpare:           "spare_malformed",
+	dropExcluded:        "peer_excluded",
+	dropCandidate:       "candidate_forgotten",
 }

@@ -114,8 +114,8 @@ func (o *Overlay) Start(ctx context.Context) error {
 	o.loopback.mu.Unlock()
 	o.gate.Spawn(o.serveLoopback)
 	o.search.start()
-	o.clocks.start()
-	o.spares.start()
+	o.clocks.looks.start(o.base, "overlay/clocks", clockLook, func() { o.clocks.step(clockEvent{}) })
+	o.spares.start(o.base, "overlay/spare", spareLook, o.spares.look)
 	return nil
 }
 
@@ -200,9 +200,7 @@ func (o *Overlay) NameOf(p peer.ID) string {
 	if p == o.self {
 		return o.cfg.Name
 	}
-	o.links.mu.RLock()
-	l := o.links.all[p]
-	o.links.mu.RUnlock()
+	l := o.links.known(p)
 	if l == nil {
 		return ""
 	}
@@ -338,7 +336,7 @@ func (o *Overlay) Close() error {
 	o.departed.Store(true)
 	o.closing.Do(func() {
 		o.search.stop()
-		o.clocks.stop()
+		o.clocks.looks.stop()
 		o.spares.stop()
 		o.board.stop()
 		o.renewal.stop()

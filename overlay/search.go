@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -352,16 +353,7 @@ func (b *addressBook) of(p peer.ID) []string {
 
 // latest lists at most n peers, the one met last first.
 func (b *addressBook) latest(n int) []Candidate {
-	entries := make([]*address, 0, len(b.entries))
-	for _, e := range b.entries {
-		entries = append(entries, e)
-	}
-	slices.SortFunc(entries, func(x, y *address) int {
-		if x.met > y.met {
-			return -1
-		}
-		return 1
-	})
+	entries := slices.SortedFunc(maps.Values(b.entries), func(x, y *address) int { return cmp.Compare(y.met, x.met) })
 	var list []Candidate
 	for _, e := range entries[:min(n, len(entries))] {
 		list = append(list, Candidate{Peer: e.peer, Addrs: slices.Clone(e.addrs), Source: SourceRemembered})

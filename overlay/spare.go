@@ -9,7 +9,6 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -86,29 +85,7 @@ func (s *spare) told(links uint8) { s.heard, s.about = links, true }
 // transport likes.
 type spares struct {
 	o *Overlay
-
-	mu    sync.Mutex
-	timer Timer // guarded by mu; nil = not started
-	over  bool  // likewise
-}
-
-func (s *spares) start() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.over {
-		s.timer = s.o.after("overlay/spare", spareLook, func() {
-			s.look()
-			s.start()
-		})
-	}
-}
-
-func (s *spares) stop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.over = true; s.timer != nil {
-		s.timer.Stop()
-	}
+	repeated
 }
 
 // look goes through the links. Those of peers that have most links go first: a node that

@@ -5,9 +5,9 @@ package overlay
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -184,25 +184,31 @@ func (c *statements) renew(s Statement) {
 
 // refuse notes that p has said something that was not taken for true, or had no room.
 func (c *statements) refuse(p peer.ID, t Topic) {
-	if a := c.peers[p]; a != nil && !slices.Contains(a.refused, t) {
-		a.refused = append(a.refused, t)
+	if a := c.peers[p]; a != nil {
+		a.refused = with(a.refused, t)
 	}
 }
 
 // postpone notes that p has said something too fast: it is to be asked for it, later.
 func (c *statements) postpone(p peer.ID, t Topic) {
-	if a := c.peers[p]; a != nil && !slices.Contains(a.late, t) {
-		a.late = append(a.late, t)
+	if a := c.peers[p]; a != nil {
+		a.late = with(a.late, t)
 	}
+}
+
+// with is topics and t, once.
+func with(topics []Topic, t Topic) []Topic {
+	if slices.Contains(topics, t) {
+		return topics
+	}
+	return append(topics, t)
 }
 
 // askLate has those asked who have said something too fast.
 func (c *statements) askLate() {
 	for _, a := range c.peers {
 		for _, t := range a.late {
-			if !slices.Contains(a.ask, t) {
-				a.ask = append(a.ask, t)
-			}
+			a.ask = with(a.ask, t)
 		}
 		a.late = nil
 	}
@@ -223,8 +229,8 @@ func (c *statements) recheck(t Topic) {
 	for _, a := range c.peers {
 		n := len(a.refused)
 		a.refused = slices.DeleteFunc(a.refused, func(each Topic) bool { return each == t })
-		if len(a.refused) < n && !slices.Contains(a.ask, t) {
-			a.ask = append(a.ask, t)
+		if len(a.refused) < n {
+			a.ask = with(a.ask, t)
 		}
 	}
 }
@@ -302,25 +308,18 @@ func (c *statements) next(p peer.ID) (Statement, bool) {
 // still owed.
 func (c *statements) told(p peer.ID, s *Statement) {
 	a := c.peers[p]
-	if a != nil && s.Number == 0 {
+	switch held := c.held[s.name()]; {
+	case a == nil:
+	case s.Number == 0:
 		a.ask = slices.DeleteFunc(a.ask, func(t Topic) bool { return t == s.Topic })
-		return
+	case held.Number == s.Number && bytes.Equal(held.Proof, s.Proof):
+		a.owed.remove(s.name())
 	}
-	if a == nil {
-		return
-	}
-	if held := c.held[s.name()]; held.Number != s.Number || !bytes.Equal(held.Proof, s.Proof) {
-		return
-	}
-	a.owed.remove(s.name())
 }
 
 // names lists what holds, in an order that is the same for the same statements.
 func (c *statements) names() []statementName {
 	return slices.SortedFunc(maps.Keys(c.held), func(a, b statementName) int {
-		if a.topic != b.topic {
-			return int(a.topic) - int(b.topic)
-		}
-		return strings.Compare(a.subject, b.subject)
+		return cmp.Or(cmp.Compare(a.topic, b.topic), cmp.Compare(a.subject, b.subject))
 	})
 }

@@ -3,7 +3,10 @@
 
 package session
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // missesAllowed is how many intervals may pass without a byte before a peer is
 // suspect.
@@ -49,7 +52,7 @@ func (c *liveness) step(now time.Time, v vitals) livenessActions {
 		c.due = time.Time{} // a timer that is not running can't be late
 		return livenessActions{}
 	}
-	base := latest(c.base, v.heard, v.since)
+	base := slices.MaxFunc([]time.Time{c.base, v.heard, v.since}, time.Time.Compare)
 	stalled := !c.due.IsZero() && now.Sub(c.due) > c.interval/2
 	if stalled {
 		// This process did not run when it should have: whatever the peer
@@ -118,14 +121,4 @@ func (c *liveness) patience() time.Duration {
 func (c *liveness) jittered() time.Duration {
 	tenth := int(c.interval / 10 / time.Microsecond)
 	return c.interval + time.Duration(c.rand.IntN(2*tenth+1)-tenth)*time.Microsecond
-}
-
-func latest(ts ...time.Time) time.Time {
-	var max time.Time
-	for _, t := range ts {
-		if t.After(max) {
-			max = t
-		}
-	}
-	return max
 }

@@ -4,6 +4,7 @@
 package session
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,14 +81,7 @@ func (s *Standby) join(replace func()) *turns {
 func (s *Standby) leave(t *turns) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, each := range s.turns {
-		if each == t {
-			last := len(s.turns) - 1
-			s.turns[i], s.turns[last] = s.turns[last], nil
-			s.turns = s.turns[:last]
-			return
-		}
-	}
+	s.turns = slices.DeleteFunc(s.turns, func(each *turns) bool { return each == t })
 }
 
 // begin notes that the reader runs something, until end, which is given the number.
