@@ -5,7 +5,6 @@ package admin_test
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"testing"
 	"time"
@@ -39,13 +38,9 @@ func TestAGatewayIsWatched(t *testing.T) {
 	require.NoError(t, err)
 	defer s.Close()
 	get := func(page string, status int) string {
-		r, err := http.Get("http://" + s.Addr() + page)
-		require.NoError(t, err)
-		defer r.Body.Close()
-		require.Equal(t, status, r.StatusCode)
-		text, err := io.ReadAll(r.Body)
-		require.NoError(t, err)
-		return string(text)
+		got, text := ask(t, s, http.MethodGet, page, nil)
+		require.Equal(t, status, got)
+		return text
 	}
 	require.Contains(t, get("/readyz", http.StatusServiceUnavailable), "not yet")
 	require.Contains(t, get("/status.json", http.StatusOK), `"from":"eu","to":"us","cluster":"geo"`)
@@ -63,5 +58,4 @@ func TestAGatewayIsWatched(t *testing.T) {
 	} {
 		require.Contains(t, text, want)
 	}
-	http.DefaultClient.CloseIdleConnections()
 }

@@ -61,6 +61,13 @@ func (o *office) sign(p peer.ID, change func(*security.Certificate)) []byte {
 	return b
 }
 
+// admit has p show a good certificate in a Hello.
+func (o *office) admit(p peer.ID, change func(*security.Certificate)) {
+	o.t.Helper()
+	_, err := o.Admit(p, o.sign(p, change))
+	require.NoError(o.t, err)
+}
+
 func (o *office) revoke(number uint64, serials []uint64, peers ...peer.ID) bool {
 	o.t.Helper()
 	b, err := o.authority.SignRevocations(security.RevocationList{Number: number, Issued: noon, Serials: serials, Peers: peers})
@@ -155,17 +162,14 @@ func TestWhatACertificateAllows(t *testing.T) {
 func TestRightsFollowWhatWasShown(t *testing.T) {
 	o, p := newOffice(t, true), node(t)
 	require.False(t, o.May(p, verb.Call, "geo"), "it has shown nothing")
-	shown := o.sign(p, func(c *security.Certificate) { c.Call, c.Publish = []string{"geo"}, []string{"news"} })
-	_, err := o.Admit(p, shown)
-	require.NoError(t, err)
+	o.admit(p, func(c *security.Certificate) { c.Call, c.Publish = []string{"geo"}, []string{"news"} })
 	for range 2 {
 		require.True(t, o.May(p, verb.Call, "geo"))
 		require.False(t, o.May(p, verb.Call, "other"))
 		require.True(t, o.MayBytes(p, verb.Publish, []byte("news")))
 		require.False(t, o.MayBytes(p, verb.Publish, []byte("geo")))
 	}
-	_, err = o.Admit(p, o.sign(p, func(c *security.Certificate) { c.Call = []string{"other"} }))
-	require.NoError(t, err)
+	o.admit(p, func(c *security.Certificate) { c.Call = []string{"other"} })
 	require.False(t, o.May(p, verb.Call, "geo"), "it has shown another one")
 	require.True(t, o.May(p, verb.Call, "other"))
 	o.Forget(p)
@@ -266,8 +270,7 @@ func TestANetworkMovesWhileItRuns(t *testing.T) {
 	_, err := o.Admit(p, nil)
 	require.NoError(t, err)
 	require.True(t, o.May(p, verb.Call, "geo"), "who has none yet may everything")
-	_, err = o.Admit(p, o.sign(p, nil))
-	require.NoError(t, err)
+	o.admit(p, nil)
 	require.False(t, o.May(p, verb.Call, "geo"), "who has one has its rights")
 	require.Equal(t, noon.Add(24*time.Hour+security.ClockTolerance).Unix(), o.Next(noon).Unix())
 	require.True(t, o.Next(noon.Add(24*time.Hour+security.ClockTolerance)).IsZero(), "what has ended was looked at")
@@ -281,14 +284,11 @@ func TestANetworkMovesWhileItRuns(t *testing.T) {
 	require.False(t, o.May(p, verb.Call, "geo"))
 }
 
-// TestAskingCostsNoAllocation checks that what is asked for each message only looks up
-// what was decided before, with and without an authority.
 func TestARefusedCertificateTakesNothingAway(t *testing.T) {
 	// This test has a node show rubbish, another's certificate and one that is over, after
 	// a good one: it may what that one lets it do, until that one is revoked.
 	o, p := newOffice(t, true), node(t)
-	_, err := o.Admit(p, o.sign(p, func(c *security.Certificate) { c.Call = []string{"geo"} }))
-	require.NoError(t, err)
+	o.admit(p, func(c *security.Certificate) { c.Call = []string{"geo"} })
 	good := o.serial
 	over := o.sign(p, func(c *security.Certificate) { c.NotBefore, c.NotAfter = noon.Add(-9*time.Hour), noon.Add(-time.Hour) })
 	for _, bad := range [][]byte{nil, []byte("x"), o.sign(node(t), nil), over} {
@@ -297,7 +297,7 @@ func TestARefusedCertificateTakesNothingAway(t *testing.T) {
 		require.True(t, o.May(p, verb.Call, "geo"))
 	}
 	o.revoke(1, []uint64{good})
-	_, err = o.Admit(p, []byte("x"))
+	_, err := o.Admit(p, []byte("x"))
 	require.Error(t, err)
 	require.False(t, o.May(p, verb.Call, "geo"), "it is good for nothing any more")
 }
@@ -306,10 +306,7 @@ func TestWhoHasNoLinkIsForgotten(t *testing.T) {
 	// This test has a node show its certificate in a Hello that comes to nothing, after its
 	// link has ended: nothing is kept of it when it has had no link for two looks.
 	o, linked, late := newOffice(t, true), node(t), node(t)
-	admit := func(p peer.ID) {
-		_, err := o.Admit(p, o.sign(p, func(c *security.Certificate) { c.Call = []string{"geo"} }))
-		require.NoError(t, err)
-	}
+	admit := func(p peer.ID) { o.admit(p, func(c *security.Certificate) { c.Call = []string{"geo"} }) }
 	admit(linked)
 	o.Forget(late)
 	admit(late)
@@ -324,10 +321,11 @@ func TestWhoHasNoLinkIsForgotten(t *testing.T) {
 	require.True(t, o.May(linked, verb.Call, "geo"))
 }
 
+// TestAskingCostsNoAllocation checks that what is asked for each message only looks up
+// what was decided before, with and without an authority.
 func TestAskingCostsNoAllocation(t *testing.T) {
 	o, p := newOffice(t, true), node(t)
-	_, err := o.Admit(p, o.sign(p, func(c *security.Certificate) { c.Call, c.Publish = []string{"geo.>"}, []string{"news.>"} }))
-	require.NoError(t, err)
+	o.admit(p, func(c *security.Certificate) { c.Call, c.Publish = []string{"geo.>"}, []string{"news.>"} })
 	topic := []byte("news.today")
 	ask := func() {
 		if !o.May(p, verb.Call, "geo.eu") || !o.MayBytes(p, verb.Publish, topic) {
@@ -344,8 +342,7 @@ func TestAskingCostsNoAllocation(t *testing.T) {
 // and that what was forgotten is decided the same again.
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	o, p := newOffice(t, true), node(t)
-	_, err := o.Admit(p, o.sign(p, func(c *security.Certificate) { c.Call = []string{"geo.*"} }))
-	require.NoError(t, err)
+	o.admit(p, func(c *security.Certificate) { c.Call = []string{"geo.*"} })
 	for i := range 5000 {
 		require.True(t, o.May(p, verb.Call, fmt.Sprintf("geo.%d", i)))
 		require.False(t, o.May(p, verb.Call, fmt.Sprintf("other.%d", i)))
@@ -354,8 +351,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 
 func BenchmarkMay(b *testing.B) {
 	o, p := newOffice(b, true), node(b)
-	_, err := o.Admit(p, o.sign(p, func(c *security.Certificate) { c.Call = []string{"geo.>"} }))
-	require.NoError(b, err)
+	o.admit(p, func(c *security.Certificate) { c.Call = []string{"geo.>"} })
 	b.ReportAllocs()
 	for b.Loop() {
 		o.May(p, verb.Call, "geo.eu")

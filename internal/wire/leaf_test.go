@@ -109,7 +109,6 @@ func sixteen(first byte) (id [16]byte) {
 	return id
 }
 
-// tail is headers and body as they travel.
 func secret(b byte) (s wire.Secret) {
 	for i := range s {
 		s[i] = b
@@ -117,6 +116,7 @@ func secret(b byte) (s wire.Secret) {
 	return s
 }
 
+// tail is headers and body as they travel.
 func tail(body string, headers ...wire.Header) []byte {
 	return append(wire.AppendHeaders(nil, headers), body...)
 }

@@ -13,41 +13,29 @@ import (
 
 // tunnelLayouts decode each layout of tunnels, and encode what came out.
 var tunnelLayouts = map[string]func(b []byte) (m any, again []byte, err error){
-	"open": func(b []byte) (any, []byte, error) {
-		m, err := wire.DecodeTunnelOpen(b)
+	"open":   layout(wire.DecodeTunnelOpen),
+	"accept": layout(wire.DecodeTunnelAccept),
+	"data":   layout(wire.DecodeTunnelData),
+	"credit": layout(wire.DecodeTunnelCredit),
+	"end":    layout(wire.DecodeTunnelEnd),
+	"reset":  layout(wire.DecodeTunnelReset),
+}
+
+// layout is a decoder and its encoder.
+func layout[M interface{ AppendTo(dst []byte) []byte }](decode func([]byte) (M, error)) func([]byte) (any, []byte, error) {
+	return func(b []byte) (any, []byte, error) {
+		m, err := decode(b)
 		return m, m.AppendTo(nil), err
-	},
-	"accept": func(b []byte) (any, []byte, error) {
-		m, err := wire.DecodeTunnelAccept(b)
-		return m, m.AppendTo(nil), err
-	},
-	"data": func(b []byte) (any, []byte, error) {
-		m, err := wire.DecodeTunnelData(b)
-		return m, m.AppendTo(nil), err
-	},
-	"credit": func(b []byte) (any, []byte, error) {
-		m, err := wire.DecodeTunnelCredit(b)
-		return m, m.AppendTo(nil), err
-	},
-	"end": func(b []byte) (any, []byte, error) {
-		m, err := wire.DecodeTunnelEnd(b)
-		return m, m.AppendTo(nil), err
-	},
-	"reset": func(b []byte) (any, []byte, error) {
-		m, err := wire.DecodeTunnelReset(b)
-		return m, m.AppendTo(nil), err
-	},
+	}
 }
 
 // TestTunnelVectors proves the layouts of tunnels in both directions.
 func TestTunnelVectors(t *testing.T) {
 	forEachVector(t, "tunnel.txt", func(t *testing.T, v vector) {
 		got, again, err := tunnelLayouts[v.text("type")](v.bytes)
-		if want := v.refused(t); want != nil {
-			require.ErrorIs(t, err, want)
+		if v.refused(t, err) {
 			return
 		}
-		require.NoError(t, err)
 		id, flags := v.number(t, "id", 64), uint8(v.number(t, "flags", 8))
 		credit := uint32(v.number(t, "credit", 32))
 		want := map[string]any{

@@ -111,16 +111,42 @@ func ends(t testing.TB) (a, b *Conn) {
 
 // streams returns both ends of a stream.
 func streams(t testing.TB, a, b *Conn, link bool) (from, to *Stream) {
-	from, err := a.open(link)
-	require.NoError(t, err)
-	_, err = from.Write([]byte("hi"))
-	require.NoError(t, err)
-	to, err = accepted(b)
+	from = begun(t, a, link)
+	to, err := accepted(b)
 	require.NoError(t, err)
 	require.Equal(t, link, to.Link())
 	_, err = io.ReadFull(to, make([]byte, 2))
 	require.NoError(t, err)
 	return from, to
+}
+
+// begun opens a stream, and writes to it: its peer hears of it only then.
+func begun(t testing.TB, a *Conn, link bool) *Stream {
+	s, err := a.open(link)
+	require.NoError(t, err)
+	_, err = s.Write([]byte("hi"))
+	require.NoError(t, err)
+	return s
+}
+
+// driven has one end of a stream read all that comes, and returns once it leads its
+// connection; from is the other end.
+func driven(t testing.TB, from, to *Stream) (over <-chan error) {
+	read := make(chan error, 1)
+	go func() {
+		to.Drive(true)
+		defer to.Drive(false)
+		_, err := io.Copy(io.Discard, struct{ io.Reader }{to})
+		read <- err
+	}()
+	for leads := false; !leads; { // a byte is read by who leads
+		_, err := from.Write([]byte("x"))
+		require.NoError(t, err)
+		to.conn.mu.Lock()
+		leads = to.conn.lead == to
+		to.conn.mu.Unlock()
+	}
+	return read
 }
 
 // This test checks that many streams, one of which drives, carry everything in both
@@ -135,12 +161,8 @@ func TestStreamsDoNotMix(t *testing.T) {
 		a, _ := accepting(t, x, true)
 		_, accepted := accepting(t, y, false)
 		doNotMix(t, func(link bool) (from, to *Stream) {
-			from, err := a.open(link)
-			require.NoError(t, err)
-			_, err = from.Write([]byte("hi"))
-			require.NoError(t, err)
-			to = <-accepted
-			_, err = io.ReadFull(to, make([]byte, 2))
+			from, to = begun(t, a, link), <-accepted
+			_, err := io.ReadFull(to, make([]byte, 2))
 			require.NoError(t, err)
 			return from, to
 		})
@@ -214,20 +236,7 @@ func TestADriverThatEndsGivesTheLeadBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, b := ends(t)
 			from, to := streams(t, a, b, true)
-			over := make(chan error, 1)
-			go func() {
-				to.Drive(true)
-				defer to.Drive(false)
-				_, err := io.Copy(io.Discard, struct{ io.Reader }{to})
-				over <- err
-			}()
-			for led := false; !led; {
-				_, err := from.Write([]byte("x"))
-				require.NoError(t, err)
-				b.mu.Lock()
-				led = b.lead == to
-				b.mu.Unlock()
-			}
+			over := driven(t, from, to)
 			other, otherTo := streams(t, a, b, false)
 			end(from, to)
 			<-over
@@ -360,30 +369,13 @@ func TestAcceptReadsWhatNoLinkDoes(t *testing.T) {
 	a, _ := accepting(t, x, true)
 	b, accepted := accepting(t, y, false)
 	open := func(link bool) (from, to *Stream) {
-		from, err := a.open(link)
-		require.NoError(t, err)
-		_, err = from.Write([]byte("hi"))
-		require.NoError(t, err)
-		to = <-accepted
+		from, to = begun(t, a, link), <-accepted
 		require.Equal(t, link, to.Link())
 		return from, to
 	}
 	for range 3 {
 		from, to := open(true)
-		read := make(chan error, 1)
-		go func() {
-			to.Drive(true)
-			defer to.Drive(false)
-			_, err := io.Copy(io.Discard, struct{ io.Reader }{to})
-			read <- err
-		}()
-		for leads := false; !leads; { // a byte is read by who leads
-			_, err := from.Write([]byte{1})
-			require.NoError(t, err)
-			b.mu.Lock()
-			leads = b.lead == to
-			b.mu.Unlock()
-		}
+		read := driven(t, from, to)
 		_, plain := open(false)
 		got := make([]byte, 2)
 		_, err := io.ReadFull(plain, got)
@@ -405,11 +397,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	a, b := ends(t)
 	var open []*Stream
 	for range maxBacklog + 1 {
-		s, err := a.open(false)
-		require.NoError(t, err)
-		_, err = s.Write([]byte("x"))
-		require.NoError(t, err)
-		open = append(open, s)
+		open = append(open, begun(t, a, false))
 	}
 	last := open[maxBacklog]
 	_, err := last.Read(make([]byte, 1))
