@@ -243,8 +243,7 @@ func TestSilentStrangersDoNotKeepPeersOut(t *testing.T) {
 // This test checks that a dial to an address where another peer answers fails,
 // although that peer is of the network, and that nobody hears of a peer.
 func TestWrongPeerAtAnAddressIsNotAccepted(t *testing.T) {
-	network := p2p.NewNetwork(t)
-	a, b := start(t, network), start(t, network)
+	a, b := two(t)
 	stranger := p2p.NewKey(t).PeerID()
 	_, err := a.Connect(within(t), overlay.Candidate{Peer: stranger, Addrs: b.Addrs()})
 	require.ErrorContains(t, err, "peer id mismatch")

@@ -79,8 +79,7 @@ func TestSeedsOfEveryForm(t *testing.T) {
 // This test checks that a probe is not a peer to the probed node: it hears of
 // one peer, once.
 func TestProbeIsNoPeer(t *testing.T) {
-	network := p2p.NewNetwork(t)
-	a, b := start(t, network), start(t, network)
+	a, b := two(t)
 	_, err := a.Connect(within(t), overlay.Candidate{Addrs: b.Addrs()})
 	require.NoError(t, err)
 	b.want(true, a.Self())
@@ -193,8 +192,7 @@ func TestConnectSaysWhyItFails(t *testing.T) {
 // where this node itself or somebody else does: a loopback address of another machine
 // leads there.
 func TestWhereSomebodyElseListensThePeerIsNot(t *testing.T) {
-	network := p2p.NewNetwork(t)
-	a, b := start(t, network), start(t, network)
+	a, b := two(t)
 	closed := freeAddr(t, "127.0.77.3")
 	_, err := a.Connect(within(t), overlay.Candidate{Peer: p2p.NewKey(t).PeerID(), Addrs: []string{closed, hostPort(a, ""), hostPort(b, "")}})
 	require.ErrorIs(t, err, overlay.ErrRefused)

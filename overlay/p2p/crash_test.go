@@ -163,8 +163,7 @@ func TestPeerThatComesBackIsDialledAtOnce(t *testing.T) {
 // This test checks that Disconnect ends the connection at both ends, and that
 // the next Open makes another one.
 func TestDisconnectEndsTheConnection(t *testing.T) {
-	network := p2p.NewNetwork(t)
-	a, b := start(t, network), start(t, network)
+	a, b := two(t)
 	from, to := pair(t, a, b)
 	a.want(true, b.Self())
 	b.want(true, a.Self())
@@ -231,8 +230,7 @@ func TestCloseDeliversWhatWasWritten(t *testing.T) {
 // This test checks that a peer that takes nothing, not even what it is asked, delays
 // Close by a bounded time only.
 func TestCloseDoesNotWaitForHungPeers(t *testing.T) {
-	network := p2p.NewNetwork(t)
-	a, b := start(t, network), start(t, network)
+	a, b := two(t)
 	g := newGate(t, b.Addrs()[0])
 	from, _ := pair(t, a, b, g.addr)
 	settle(t, a, b)

@@ -17,8 +17,7 @@ import (
 // This test checks that two hosts connect, each hears of the other, and bytes
 // cross a stream in both directions.
 func TestTwoHostsEchoOverAStream(t *testing.T) {
-	network := p2p.NewNetwork(t)
-	a, b := start(t, network), start(t, network)
+	a, b := two(t)
 	from, err := a.Open(within(t), b.Self(), b.Addrs())
 	require.NoError(t, err)
 	_, err = from.Write([]byte("hello"))

@@ -99,8 +99,7 @@ func TestLinesOfLibp2pThatComeAgainAreFolded(t *testing.T) {
 // This test checks that running hosts register nothing with Prometheus's
 // default registerer, which belongs to the program.
 func TestNothingIsRegisteredGlobally(t *testing.T) {
-	network := p2p.NewNetwork(t)
-	a, b := start(t, network), start(t, network)
+	a, b := two(t)
 	pair(t, a, b)
 	families, err := prometheus.DefaultGatherer.Gather()
 	require.NoError(t, err)

@@ -123,6 +123,13 @@ func start(t testing.TB, network *security.Network, change ...func(*p2p.Config))
 	return n
 }
 
+// two starts two nodes of one network; change is for the first one.
+func two(t testing.TB, change ...func(*p2p.Config)) (a, b *node) {
+	t.Helper()
+	network := p2p.NewNetwork(t)
+	return start(t, network, change...), start(t, network)
+}
+
 // prepare makes what start starts.
 func prepare(t testing.TB, network *security.Network, change ...func(*p2p.Config)) *node {
 	t.Helper()

@@ -8,16 +8,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/arke-mesh/arke/overlay/p2p"
 )
 
 // This test checks that a connection on which nothing comes back any more, as
 // after a partition, is replaced when somebody wants the peer, although neither
 // TCP nor the multiplexer has noticed.
 func TestAQuietConnectionMustShowThatItWorks(t *testing.T) {
-	network := p2p.NewNetwork(t)
-	a, b := start(t, network), start(t, network)
+	a, b := two(t)
 	g := newGate(t, b.Addrs()[0])
 	through := b.candidate()
 	through.Addrs = []string{g.addr}

@@ -12,8 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-
-	"github.com/arke-mesh/arke/overlay/p2p"
 )
 
 // This test checks that the kernel has our options on both ends of a
@@ -21,8 +19,7 @@ import (
 // this process that has a peer.
 func TestKernelHasOurOptions(t *testing.T) {
 	before := connected(t)
-	network := p2p.NewNetwork(t)
-	a, b := start(t, network), start(t, network)
+	a, b := two(t)
 	connect(t, a, b)
 	ends := 0
 	for fd, ports := range connected(t) {

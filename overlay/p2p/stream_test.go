@@ -23,8 +23,7 @@ import (
 // This test checks that Write waits while the connection below takes nothing,
 // so that little is queued there, and that everything arrives once it does.
 func TestWriteWaitsForTheConnection(t *testing.T) {
-	network := p2p.NewNetwork(t)
-	a, b := start(t, network), start(t, network)
+	a, b := two(t)
 	g := newGate(t, b.Addrs()[0])
 	from, to := pair(t, a, b, g.addr)
 	g.pause()
@@ -68,8 +67,7 @@ func TestWriteWaitsForTheConnection(t *testing.T) {
 // This test checks that a peer which does not read its stream stops the
 // writer, and that another stream on the same connection is not affected.
 func TestSlowReaderStopsItsWriterOnly(t *testing.T) {
-	network := p2p.NewNetwork(t)
-	a, b := start(t, network), start(t, network)
+	a, b := two(t)
 	from, to := pair(t, a, b)
 	other, otherTo := pair(t, a, b)
 	written := fill(t, from)
@@ -97,8 +95,7 @@ func TestWaitingWriteEnds(t *testing.T) {
 		"close host": func(a, _ *node, _ *gate, _ overlay.Stream) { _ = a.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			network := p2p.NewNetwork(t)
-			a, b := start(t, network), start(t, network)
+			a, b := two(t)
 			g := newGate(t, b.Addrs()[0])
 			from, _ := pair(t, a, b, g.addr)
 			g.pause()
@@ -131,8 +128,7 @@ func TestWaitingWriteEnds(t *testing.T) {
 // This test checks that streams carry any sizes in any order whole, in both
 // directions at once.
 func TestStreamsCarryEverything(t *testing.T) {
-	network := p2p.NewNetwork(t)
-	a, b := start(t, network), start(t, network)
+	a, b := two(t)
 	from, to := pair(t, a, b)
 	sums := make(chan [sha256.Size]byte, 4)
 	for i, s := range []overlay.Stream{from, to} {
@@ -190,8 +186,7 @@ func TestReadDeadlineLosesNothing(t *testing.T) {
 // This test checks that a stream that is half-closed before anything was
 // written still exists for the peer.
 func TestEmptyStreamArrives(t *testing.T) {
-	network := p2p.NewNetwork(t)
-	a, b := start(t, network), start(t, network)
+	a, b := two(t)
 	from, err := a.Open(within(t), b.Self(), b.Addrs())
 	require.NoError(t, err)
 	require.NoError(t, from.CloseWrite())

@@ -66,12 +66,17 @@ func (q *sendLog) next(t testing.TB, limit int) []string {
 
 // ackAll acknowledges everything that was taken.
 func (q *sendLog) ackAll() {
-	var all wire.Counts
-	for lane := range all {
-		all[lane] = q.lanes[lane].taken
-	}
 	q.wrote()
-	q.ack(all)
+	q.ack(takenOf(q))
+}
+
+// send takes all that is queued, into memory that it returns, and acknowledges it.
+func (q *sendLog) send(spans []span) []span {
+	for spans = q.take(spans[:0], batchLimit); len(spans) > 0; spans = q.take(spans[:0], batchLimit) {
+		q.wrote()
+	}
+	q.ackAll()
+	return spans
 }
 
 // This test checks the order of the lanes, and the order within each.
@@ -80,21 +85,14 @@ func TestQueueTakesByPriority(t *testing.T) {
 	require.True(t, q.empty())
 	for i := range 3 {
 		for lane := wire.LaneBulk; lane <= wire.LaneBulk; lane-- {
-			require.True(t, q.put(lane, 0, fmt.Sprint(lane, i)))
+			require.True(t, q.put(lane, 0, fmt.Sprintf("%v%d", lane, i)))
 		}
 	}
 	require.False(t, q.empty())
 	require.Equal(t, []string{
 		"ctl0", "ctl1", "ctl2", "rpc0", "rpc1", "rpc2", "pub0", "pub1", "pub2", "bulk0", "bulk1", "bulk2",
-	}, strip(q.next(t, batchLimit)))
+	}, q.next(t, batchLimit))
 	require.True(t, q.empty())
-}
-
-func strip(frames []string) []string {
-	for i, f := range frames {
-		frames[i] = string(bytes.ReplaceAll([]byte(f), []byte(" "), nil))
-	}
-	return frames
 }
 
 // This test checks that the channels of lane bulk take turns, one fragment
@@ -340,10 +338,7 @@ func TestQueueDoesNotAllocate(t *testing.T) {
 			parts := [1][]byte{body}
 			q.push(wire.LaneRPC, account(wire.LaneRPC), wire.KindRequest, size, parts[:])
 		}
-		for spans = q.take(spans[:0], batchLimit); len(spans) > 0; spans = q.take(spans[:0], batchLimit) {
-			q.wrote()
-		}
-		q.ackAll()
+		spans = q.send(spans)
 		q.grant()
 	}
 	round()
@@ -536,10 +531,7 @@ func BenchmarkQueue(b *testing.B) {
 		q.reserve(account(wire.LaneRPC), size)
 		q.push(wire.LaneRPC, account(wire.LaneRPC), wire.KindRequest, size, parts[:])
 		if i%256 == 255 {
-			for spans = q.take(spans[:0], batchLimit); len(spans) > 0; spans = q.take(spans[:0], batchLimit) {
-				q.wrote()
-			}
-			q.ackAll()
+			spans = q.send(spans)
 		}
 	}
 }

@@ -213,17 +213,19 @@ func TestAFrameThatBreaksConnectionsEndsTheSession(t *testing.T) {
 		}
 		_, err := a.Send(wire.LaneRPC, wire.KindRequest, []byte("poison"))
 		require.NoError(t, err)
-		resume := func() error {
-			x, y := net.Pipe()
-			y.Close() // before anything is read
-			return a.Run(session.NewCarrier(session.NetConn(x), nil, nil), session.Greeting{})
-		}
 		for i := range 10 {
-			require.ErrorIs(t, resume(), session.ErrLost, i)
+			require.ErrorIs(t, resume(a), session.ErrLost, i)
 			time.Sleep(100 * time.Millisecond)
 		}
-		require.ErrorIs(t, resume(), session.ErrPoison)
+		require.ErrorIs(t, resume(a), session.ErrPoison)
 	})
+}
+
+// resume has a connection carry the session that breaks before anything is read.
+func resume(a *end) error {
+	x, y := net.Pipe()
+	y.Close()
+	return a.Run(session.NewCarrier(session.NetConn(x), nil, nil), session.Greeting{})
 }
 
 // TestASlowlyBrokenConnectionIsNoPoison proves that a session does not give up before the
@@ -233,10 +235,7 @@ func TestASlowlyBrokenConnectionIsNoPoison(t *testing.T) {
 		_, err := a.Send(wire.LaneRPC, wire.KindRequest, []byte("poison"))
 		require.NoError(t, err)
 		for i := range 4 {
-			x, y := net.Pipe()
-			y.Close() // before anything is read
-			err := a.Run(session.NewCarrier(session.NetConn(x), nil, nil), session.Greeting{})
-			require.ErrorIs(t, err, []error{session.ErrLost, session.ErrLost, session.ErrLost, session.ErrPoison}[i])
+			require.ErrorIs(t, resume(a), []error{session.ErrLost, session.ErrLost, session.ErrLost, session.ErrPoison}[i])
 			time.Sleep(2 * time.Second)
 		}
 	})
