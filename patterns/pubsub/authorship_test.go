@@ -244,8 +244,7 @@ func TestPublishersSignOnlyWhereSomebodyAsks(t *testing.T) {
 	// This test counts signatures: one for each message on topics that somebody who asks
 	// listens to, none on others, none before it comes and none after it has gone, as a
 	// frame of no message changes by a byte for that.
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, []wire.Interest{{Pattern: "news.>"}}, []wire.Interest{{Pattern: "news.b", Signed: true}})
+	staged(t, [][]wire.Interest{{{Pattern: "news.>"}}, {{Pattern: "news.b", Signed: true}}}, func(t *testing.T, s *stage) {
 		with := s.view.view
 		without := with
 		without.Members = with.Members[:1]
@@ -254,7 +253,7 @@ func TestPublishersSignOnlyWhereSomebodyAsks(t *testing.T) {
 		publish := func(topic string) {
 			t.Helper()
 			for range 3 {
-				require.NoError(t, s.Publish(t.Context(), topic, patterns.Message{Body: []byte("x")}, patterns.PublishOptions{}))
+				s.says(t, topic, "x")
 			}
 		}
 		publish("news.b")
@@ -272,15 +271,13 @@ func TestPublishersSignOnlyWhereSomebodyAsks(t *testing.T) {
 		s.view.show(with)
 		publish("news.b")
 		require.EqualValues(t, 3, signed(), "it is back")
-		require.NoError(t, s.Close())
 	})
 }
 
 func TestUplinksSignWhereAForwarderAsks(t *testing.T) {
 	// This test has a forwarder of the root group say that somebody behind it asks for
 	// signatures, and no longer.
-	synctest.Test(t, func(t *testing.T) {
-		l := newLone(t)
+	alone(t, func(t *testing.T, l *lone) {
 		var view registrations
 		l.cfg.Directory = forwarded{nobody{}, &view}
 		show := func(payload []byte) {
@@ -299,7 +296,6 @@ func TestUplinksSignWhereAForwarderAsks(t *testing.T) {
 		require.EqualValues(t, 1, count())
 		show([]byte("?"))
 		require.Zero(t, count())
-		require.NoError(t, l.Close())
 	})
 }
 

@@ -6,9 +6,9 @@ package pubsub
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -34,30 +34,26 @@ func TestWhatComesWhileTheLinkIsBusySharesAFrame(t *testing.T) {
 	// in a frame of its own, and the next ones are added to it, with the numbers
 	// that follow, whatever their topic is. Nothing is added behind another frame,
 	// where numbers do not follow each other, or when the link has taken the frame.
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, []wire.Interest{{Pattern: "news.>"}}, []wire.Interest{{Pattern: "news.a"}})
+	staged(t, wants("news.>", "news.a"), func(t *testing.T, s *stage) {
 		one, two := s.links["n00"], s.links["n01"]
 		one.gathers, two.gathers = true, true
-		publish := func(topic, text string) {
-			require.NoError(t, s.Publish(t.Context(), topic, patterns.Message{Body: []byte(text)}, patterns.PublishOptions{}))
-		}
-		publish("news.a", "one")
+		s.says(t, "news.a", "one")
 		require.Equal(t, []string{"one #1"}, one.tape, "nobody waits for others")
-		publish("news.a", "two")
-		publish("news.b", "three")
-		publish("news.a", "four")
+		s.says(t, "news.a", "two")
+		s.says(t, "news.b", "three")
+		s.says(t, "news.a", "four")
 		require.Equal(t, []string{"one #1 + two #2 + three #3 + four #4"}, one.said())
 		require.Equal(t, []string{"one #1 + two #2 + four #3"}, two.said())
 
 		one.gathers = false
-		publish("news.a", "five")
+		s.says(t, "news.a", "five")
 		one.gathers = true
-		publish("news.a", "six")
+		s.says(t, "news.a", "six")
 		require.Equal(t, []string{"five #5 + six #6"}, one.said())
 		s.p.mu.Lock()
 		s.p.settle(s.p.subscribers.receivers["n00"], 0)
 		s.p.mu.Unlock()
-		publish("news.a", "seven")
+		s.says(t, "news.a", "seven")
 		require.Equal(t, []string{"mark #6", "seven #7"}, one.said())
 
 		two.room = 0
@@ -65,9 +61,8 @@ func TestWhatComesWhileTheLinkIsBusySharesAFrame(t *testing.T) {
 		defer cancel()
 		require.Error(t, s.Publish(ended, "news.a", patterns.Message{Body: []byte("eight")}, patterns.PublishOptions{}))
 		two.room = -1
-		publish("news.a", "nine")
+		s.says(t, "news.a", "nine")
 		require.Equal(t, []string{"five #4 + six #5 + seven #6", "nine #8"}, two.said(), "it has not had number 7")
-		require.NoError(t, s.Close())
 	})
 }
 
@@ -75,8 +70,7 @@ func TestWhatRepeatsGoesAsTheFirstDid(t *testing.T) {
 	// This test publishes to one node while its link takes nothing, which is the short
 	// way, and leaves it by each thing that may change: another topic, a frame that
 	// the link has taken or that is another, no room, somebody here who listens. Every message has its number, goes once, and is counted.
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, []wire.Interest{{Pattern: "news.>"}})
+	staged(t, wants("news.>"), func(t *testing.T, s *stage) {
 		link := s.links["n00"]
 		link.gathers = true
 		sent := uint64(0)
@@ -122,7 +116,6 @@ func TestWhatRepeatsGoesAsTheFirstDid(t *testing.T) {
 		status := s.Status()
 		require.Equal(t, []uint64{sent, sent}, []uint64{status.Published, status.Copies})
 		require.Equal(t, []string{"fourteen #14"}, link.said())
-		require.NoError(t, s.Close())
 	})
 }
 
@@ -131,15 +124,10 @@ func TestWhatRepeatsForSeveralNodesGoesToEachAsItsLinkAllows(t *testing.T) {
 	// short way, and has one of them leave it: its link has taken the frame, has no room,
 	// or is gone. The others have each message added, nobody twice, each with its number;
 	// and TryPublish does nothing if one lacks room.
-	synctest.Test(t, func(t *testing.T) {
-		all := []wire.Interest{{Pattern: "news.>"}}
-		s := newStage(t, all, all, all)
+	staged(t, everybody(3), func(t *testing.T, s *stage) {
 		links := []*taped{s.links["n00"], s.links["n01"], s.links["n02"]}
 		for _, l := range links {
 			l.gathers = true
-		}
-		publish := func(text string) {
-			require.NoError(t, s.Publish(t.Context(), "news.a", patterns.Message{Body: []byte(text)}, patterns.PublishOptions{}))
 		}
 		said := func() (all []string) {
 			for _, l := range links {
@@ -148,47 +136,45 @@ func TestWhatRepeatsForSeveralNodesGoesToEachAsItsLinkAllows(t *testing.T) {
 			return all
 		}
 		for _, text := range []string{"one", "two", "three"} {
-			publish(text)
+			s.say(t, text)
 		}
 		whole := "one #1 + two #2 + three #3"
 		require.Equal(t, []string{whole, whole, whole}, said())
 
-		publish("four")
+		s.say(t, "four")
 		for _, l := range links[1:] { // of whichever is not the first
 			l.gathers = false
-			publish("five of " + string(l.peer))
+			s.say(t, "five of "+string(l.peer))
 			l.gathers = true
 		}
 		require.Equal(t, []string{
 			"four #4 + five of n01 #5 + five of n02 #6", "four #4, five of n01 #5 + five of n02 #6", "four #4 + five of n01 #5, five of n02 #6",
 		}, said())
 
-		publish("seven")
-		publish("eight")
+		s.say(t, "seven")
+		s.say(t, "eight")
 		links[2].room = 0
 		require.ErrorIs(t, s.TryPublish("news.a", patterns.Message{Body: []byte("nine")}, patterns.PublishOptions{}), patterns.ErrWouldBlock)
 		links[2].room = -1
 		whole = "seven #7 + eight #8"
 		require.Equal(t, []string{whole, whole, whole}, said(), "of nine nobody has anything")
 
-		publish("nine")
+		s.say(t, "nine")
 		links[1].session = 0
-		publish("ten")
+		s.say(t, "ten")
 		links[1].session = 7
-		publish("eleven")
+		s.say(t, "eleven")
 		whole = "nine #9 + ten #10 + eleven #11"
 		require.Equal(t, []string{whole, "nine #9", whole}, said(), "what waits for a link is not overtaken")
 		status := s.Status()
 		require.Equal(t, []uint64{11, 33}, []uint64{status.Published, status.Copies})
-		require.NoError(t, s.Close())
 	})
 }
 
 func TestATreeTakesSeveralMessagesInAFrame(t *testing.T) {
 	// This test publishes to many while links take nothing: each head gets one
 	// frame, and passes it on as it came.
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, everybody(18)...)
+	staged(t, everybody(18), func(t *testing.T, s *stage) {
 		for _, l := range s.links {
 			l.gathers = true
 		}
@@ -205,7 +191,6 @@ func TestATreeTakesSeveralMessagesInAFrame(t *testing.T) {
 			require.Equal(t, "0 #1 + 1 #2 + 2 #3", messages, p)
 		}
 		require.Equal(t, 18-fanOut, passed)
-		require.NoError(t, s.Close())
 	})
 }
 
@@ -213,8 +198,7 @@ func TestAForwarderPassesSeveralMessagesOnAsTheyCame(t *testing.T) {
 	// This test gives a forwarder a frame of messages on two topics: who wants both
 	// gets them with the numbers that follow, who wants one gets that one, and the
 	// node behind a node that is sent nothing itself gets its own.
-	synctest.Test(t, func(t *testing.T) {
-		l := newLone(t)
+	alone(t, func(t *testing.T, l *lone) {
 		l.links = map[peer.ID]*taped{}
 		source := string(peerOf("source"))
 		path := wire.Path{Session: 1, Run: run1, Epoch: 7, Group: "news", Source: source}
@@ -237,7 +221,6 @@ func TestAForwarderPassesSeveralMessagesOnAsTheyCame(t *testing.T) {
 		require.Equal(t, []string{"2 #11"}, l.links["n1"].said())
 		require.EqualValues(t, 4, l.Status().Forwarded)
 		require.EqualValues(t, 5, l.Status().Copies)
-		require.NoError(t, l.Close())
 	})
 }
 
@@ -247,9 +230,7 @@ func TestMessagesOfOneFrameAreDeliveredInOrder(t *testing.T) {
 	// each once, and in order, and what they get stays what it is when the memory
 	// of a frame that is not kept is used again.
 	alone(t, func(t *testing.T, l *lone) {
-		got := make(catcher, 100)
-		_, err := l.Engine.Subscribe(t.Context(), "news.>", got, patterns.SubscribeOptions{})
-		require.NoError(t, err)
+		got := l.listens(t, "news.>")
 		_, sink := l.proxy(t, 1, map[uint64]string{5: "news.a"}, patterns.SubscribeOptions{})
 		comes := func(number uint64, bodies ...string) {
 			b := severalOf(wire.Publish{Session: 1, Run: run1, Number: number}, "news.a", bodies...)
@@ -279,11 +260,7 @@ func TestAFrameWithATopicThatIsNoneOrOfAnotherGroupIsRefused(t *testing.T) {
 	// This test hides a message behind one that is good: nothing of the frame is
 	// delivered, for its source would be in two groups.
 	alone(t, func(t *testing.T, l *lone) {
-		got := make(catcher, 100)
-		for _, pattern := range []string{"news.>", "other.>"} {
-			_, err := l.Engine.Subscribe(t.Context(), pattern, got, patterns.SubscribeOptions{})
-			require.NoError(t, err)
-		}
+		got := l.listens(t, "news.>", "other.>")
 		for i, topic := range []string{"other.a", "news.*", "news..a"} {
 			m := wire.Publish{Session: 1, Run: run1, Number: 1}
 			m.Messages = append(oneMessage("news.a", nil, nil, nil), oneMessage(topic, nil, nil, nil)...)
@@ -299,9 +276,7 @@ func TestTheFirstMemberOfAQueueThatHasRoomGetsTheMessage(t *testing.T) {
 	// publisher waits, and the first one that has room again gets the message,
 	// whichever would have been drawn. Others are sent it then, too. If none has
 	// room in time, one of them is told of a gap.
-	synctest.Test(t, func(t *testing.T) {
-		member := []wire.Interest{{Pattern: "news.>", Queue: "q", Weight: 1}}
-		s := newStage(t, member, member, []wire.Interest{{Pattern: "news.>"}})
+	staged(t, slices.Concat(member, member, wants("news.>")), func(t *testing.T, s *stage) {
 		s.say(t, "first")
 		s.said()
 		for round := range 20 {
@@ -334,7 +309,6 @@ func TestTheFirstMemberOfAQueueThatHasRoomGetsTheMessage(t *testing.T) {
 		}
 		time.Sleep(2 * holeTime)
 		require.Len(t, s.said(), 1, "one is told")
-		require.NoError(t, s.Close())
 	})
 }
 

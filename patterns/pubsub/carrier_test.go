@@ -147,9 +147,7 @@ func TestACarrierRemembersNothingForNobody(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Zero(t, l.local.abroad.sweep(l.now()))
 
-		got := make(catcher, 10)
-		_, err = l.Engine.Subscribe(t.Context(), "news.>", got, patterns.SubscribeOptions{})
-		require.NoError(t, err)
+		got := l.listens(t, "news.>")
 		put(3)
 		require.Equal(t, "news.a x", got.next(t))
 		require.Equal(t, 1, l.local.abroad.sweep(l.now()))

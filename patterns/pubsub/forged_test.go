@@ -5,25 +5,14 @@ package pubsub
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 )
-
-// listens has the engine listen to a pattern.
-func (l *lone) listens(t *testing.T, pattern string) catcher {
-	t.Helper()
-	got := make(catcher, 100)
-	_, err := l.Engine.Subscribe(t.Context(), pattern, got, patterns.SubscribeOptions{})
-	require.NoError(t, err)
-	return got
-}
 
 // author publishes on topic news.a, by the name whose key it has.
 type author string
@@ -230,8 +219,7 @@ func TestOnlyTheHeadOfABranchSaysThatItIsLost(t *testing.T) {
 	// This test has others than the head say that a path is lost: the tree stays.
 	// The head is believed, about those behind it, and a receiver that doubts its
 	// numbers gets others.
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, everybody(18)...)
+	staged(t, everybody(18), func(t *testing.T, s *stage) {
 		s.say(t, "one")
 		head, stop := s.leader()
 		b := head.branch
@@ -251,6 +239,5 @@ func TestOnlyTheHeadOfABranchSaysThatItIsLost(t *testing.T) {
 		require.True(t, stop.direct())
 		says(head.peer, head.peer, b.epoch)
 		require.NotContains(t, s.p.tree.branches, b)
-		require.NoError(t, s.Close())
 	})
 }

@@ -6,7 +6,6 @@ package pubsub
 import (
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -20,10 +19,7 @@ func TestWhoDoesNotKnowTheRootGroupIsNotItsForwarder(t *testing.T) {
 	// This test has a node listen to everything while it can't know who else
 	// does: what publishers gave it would reach nobody. It becomes a forwarder
 	// when it knows, even if no worker was free for a while.
-	synctest.Test(t, func(t *testing.T) {
-		l := newLone(t)
-		r := &registrations{}
-		l.cfg.Directory = r
+	registering(t, func(t *testing.T, l *lone, r *registrations) {
 		exec := &occupied{Exec: l.cfg.Exec}
 		l.cfg.Exec = exec
 		_, err := l.Engine.Subscribe(t.Context(), ">", make(catcher, 10), patterns.SubscribeOptions{})
@@ -36,7 +32,6 @@ func TestWhoDoesNotKnowTheRootGroupIsNotItsForwarder(t *testing.T) {
 		r.show(cluster.View{Known: true, Complete: true})
 		time.Sleep(2 * rosterTime)
 		require.True(t, r.forwards())
-		require.NoError(t, l.Close())
 	})
 }
 

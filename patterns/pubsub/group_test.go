@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -19,10 +18,7 @@ import (
 func TestALeaseThatIsRefusedIsTriedAgain(t *testing.T) {
 	// This test has the anchors refuse a lease for a while: who waits for it is
 	// told, and what changes for others is registered later.
-	synctest.Test(t, func(t *testing.T) {
-		l := newLone(t)
-		r := &registrations{}
-		l.cfg.Directory = r
+	registering(t, func(t *testing.T, l *lone, r *registrations) {
 		queue := patterns.SubscribeOptions{Queue: "q"}
 		_, err := l.Engine.Subscribe(t.Context(), "work", make(catcher, 10), queue)
 		require.NoError(t, err)
@@ -34,7 +30,6 @@ func TestALeaseThatIsRefusedIsTriedAgain(t *testing.T) {
 		require.Equal(t, []wire.Interest{{Pattern: "work", Queue: "q", Weight: 1}}, r.told())
 		time.Sleep(3 * redialTime)
 		require.Equal(t, []wire.Interest{{Pattern: "work", Queue: "q", Weight: 2}}, r.told())
-		require.NoError(t, l.Close())
 	})
 }
 
@@ -42,10 +37,7 @@ func TestALeaseBecomesFinerWhenPatternsGo(t *testing.T) {
 	// This test has more patterns than a lease can name, all but one of which
 	// go: the lease names that one in the end, and only from then on is the size
 	// of a gap exact.
-	synctest.Test(t, func(t *testing.T) {
-		l := newLone(t)
-		r := &registrations{}
-		l.cfg.Directory = r
+	registering(t, func(t *testing.T, l *lone, r *registrations) {
 		var subs []patterns.Subscription
 		for i := range 1000 {
 			s, err := l.Engine.Subscribe(t.Context(), fmt.Sprintf("news.%d.%s", i, strings.Repeat("x", 100)), make(catcher, 10), patterns.SubscribeOptions{})
@@ -66,7 +58,6 @@ func TestALeaseBecomesFinerWhenPatternsGo(t *testing.T) {
 		require.False(t, exact())
 		time.Sleep(2 * unsureTime)
 		require.True(t, exact())
-		require.NoError(t, l.Close())
 	})
 }
 
@@ -74,10 +65,7 @@ func TestWhatALeaseCoversDoesNotWaitForTheNext(t *testing.T) {
 	// This test subscribes while a lease is being renewed, which takes long where
 	// it says much: whoever is within what both say is there at once, and has
 	// nothing registered. Twenty thousand that waited made as many renewals.
-	synctest.Test(t, func(t *testing.T) {
-		l := newLone(t)
-		r := &registrations{}
-		l.cfg.Directory = r
+	registering(t, func(t *testing.T, l *lone, r *registrations) {
 		subscribe := func(pattern string) time.Duration {
 			begun := time.Now()
 			_, err := l.Engine.Subscribe(t.Context(), pattern, make(catcher, 10), patterns.SubscribeOptions{})
@@ -94,6 +82,5 @@ func TestWhatALeaseCoversDoesNotWaitForTheNext(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Equal(t, 3, r.registered())
 		require.Subset(t, r.told(), []wire.Interest{{Pattern: "news.*"}, {Pattern: "news.a.b"}, {Pattern: "news.c.d"}})
-		require.NoError(t, l.Close())
 	})
 }

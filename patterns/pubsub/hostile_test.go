@@ -112,6 +112,17 @@ func oneMessage(topic string, picks []wire.Pick, hs []wire.Header, body []byte) 
 
 func (l *lone) publish(from string, m single) { l.comes(from, wire.KindPublish, m.frame()) }
 
+// listens has the engine listen to patterns.
+func (l *lone) listens(t testing.TB, patternList ...string) catcher {
+	t.Helper()
+	got := make(catcher, 100)
+	for _, pattern := range patternList {
+		_, err := l.Engine.Subscribe(t.Context(), pattern, got, patterns.SubscribeOptions{})
+		require.NoError(t, err)
+	}
+	return got
+}
+
 // deadLink is never up.
 type deadLink struct{ p peer.ID }
 
@@ -169,11 +180,7 @@ func TestWhatPeersSendIsJudgedAndCounted(t *testing.T) {
 	// twice, or goes beyond a limit: each is counted by its name, and what is
 	// good still arrives.
 	alone(t, func(t *testing.T, l *lone) {
-		got := make(catcher, 100)
-		for _, pattern := range []string{"news.>", "sealed.>"} {
-			_, err := l.Engine.Subscribe(t.Context(), pattern, got, patterns.SubscribeOptions{})
-			require.NoError(t, err)
-		}
+		got := l.listens(t, "news.>", "sealed.>")
 		for k := range l.handlers {
 			l.comes("p", k, []byte("?"))
 		}
@@ -246,9 +253,7 @@ func TestWhoBringsMostGivesWay(t *testing.T) {
 	// goes for each, and it has no more itself. What is remembered of the sealed messages
 	// of others that were forgotten stays.
 	alone(t, func(t *testing.T, l *lone) {
-		got := make(catcher, 100)
-		_, err := l.Engine.Subscribe(t.Context(), "news.>", got, patterns.SubscribeOptions{})
-		require.NoError(t, err)
+		got := l.listens(t, "news.>")
 		for n := range uint64(maxStreams) {
 			l.publish("hoarder", single{Publish: wire.Publish{Session: n, Run: run1, Number: 1}, Topic: "other.a"})
 		}
@@ -338,9 +343,7 @@ func TestCountsThatWouldOverflowAreRefused(t *testing.T) {
 	// with one would be 0 again: the hole had no end, and filled the memory. The
 	// most that may be said is a gap like any other.
 	alone(t, func(t *testing.T, l *lone) {
-		got := make(catcher, 100)
-		_, err := l.Engine.Subscribe(t.Context(), "news.>", got, patterns.SubscribeOptions{})
-		require.NoError(t, err)
+		got := l.listens(t, "news.>")
 		for _, number := range []uint64{math.MaxUint64, wire.MaxNumber + 1} {
 			mark := wire.PublishMark{Session: 1, Run: run1, Number: number, Group: "news"}
 			l.comes("p", wire.KindPublishMark, mark.AppendTo(nil))
@@ -360,9 +363,7 @@ func TestNobodyCanSayThatMoreIsMissingInTheRootGroupThanCanBe(t *testing.T) {
 	// published more than anybody can have: the forwarder's own count, which is
 	// for all publishers, goes on by a little of that.
 	alone(t, func(t *testing.T, l *lone) {
-		got := make(catcher, 100)
-		_, err := l.Engine.Subscribe(t.Context(), ">", got, patterns.SubscribeOptions{})
-		require.NoError(t, err)
+		got := l.listens(t, ">")
 		mark := wire.PublishMark{Session: 1, Run: run1, Number: wire.MaxNumber, Group: rootForwards}
 		l.comes("p", wire.KindPublishMark, mark.AppendTo(nil))
 		require.Equal(t, fmt.Sprint("gap ", maxRelayedGap), got.next(t))
@@ -394,8 +395,7 @@ func TestAPathThatIsToldAnewBeginsAnew(t *testing.T) {
 func TestAPathThatNeverBecomesWholeIsForgotten(t *testing.T) {
 	// This test begins paths whose sources are gone before the end of them, and
 	// one that is whole: both are forgotten when they have not been used for long.
-	synctest.Test(t, func(t *testing.T) {
-		l := newLone(t)
+	alone(t, func(t *testing.T, l *lone) {
 		for session := range uint64(maxForwarded) {
 			p := wire.Path{Session: session, Epoch: 1, Group: "news", Stops: []wire.Stop{{Peer: "a", Run: run1}}}
 			if session > 0 {
@@ -406,7 +406,6 @@ func TestAPathThatNeverBecomesWholeIsForgotten(t *testing.T) {
 		require.Equal(t, maxForwarded, l.Status().Paths)
 		time.Sleep(streamTime + 2*sweepTime)
 		require.Zero(t, l.Status().Paths)
-		require.NoError(t, l.Close())
 	})
 }
 

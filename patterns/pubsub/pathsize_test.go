@@ -18,7 +18,7 @@ import (
 // node. The next message tells nothing.
 func TestPathsOfFiveThousandNodes(t *testing.T) {
 	const nodes = 5000
-	s := newStage(t)
+	s := newStage(t, nil)
 	payload := wire.AppendInterests(nil, []wire.Interest{{Pattern: "news.>"}})
 	var members []*cluster.Member
 	for i := range nodes {

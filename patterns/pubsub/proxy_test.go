@@ -56,9 +56,7 @@ func TestAProxyGetsOneCallForEachMessage(t *testing.T) {
 	alone(t, func(t *testing.T, l *lone) {
 		_, one := l.proxy(t, 1, map[uint64]string{5: "news.>", 6: "news.a", 7: "news.b"}, patterns.SubscribeOptions{})
 		out, two := l.proxy(t, 2, map[uint64]string{5: "news.*"}, patterns.SubscribeOptions{})
-		got := make(catcher, 10)
-		_, err := l.Engine.Subscribe(t.Context(), "news.a", got, patterns.SubscribeOptions{})
-		require.NoError(t, err)
+		got := l.listens(t, "news.a")
 
 		l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: 1}, Topic: "news.a", Body: []byte("x"), Headers: []wire.Header{{Key: "k"}}})
 		require.Equal(t, []string{"news.a of p: x 1 [5 6] <nil>"}, one.said())

@@ -5,6 +5,7 @@ package pubsub
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -30,7 +31,7 @@ type stage struct {
 	p     *publisher
 }
 
-func newStage(t testing.TB, interests ...[]wire.Interest) *stage {
+func newStage(t testing.TB, interests [][]wire.Interest) *stage {
 	s := &stage{lone: newLone(t), links: make(map[peer.ID]*taped)}
 	var members []*cluster.Member
 	for i, is := range interests {
@@ -47,6 +48,13 @@ func newStage(t testing.TB, interests ...[]wire.Interest) *stage {
 	return s
 }
 
+// staged runs f with such an engine, in virtual time, to which nodes with these interests
+// listen.
+func staged(t *testing.T, interests [][]wire.Interest, f func(t *testing.T, s *stage)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(t, newStage(t, interests)) })
+}
+
 // Watch shows who listens to the group, and that nobody does to others.
 func (s *stage) Watch(name string) Watch {
 	if name == clusterOf("news") {
@@ -56,16 +64,25 @@ func (s *stage) Watch(name string) Watch {
 }
 
 // everybody is n nodes that listen to the same.
-func everybody(n int) (out [][]wire.Interest) {
-	for range n {
-		out = append(out, []wire.Interest{{Pattern: "news.>"}})
+func everybody(n int) [][]wire.Interest { return slices.Repeat(wants("news.>"), n) }
+
+// wants is a node for each pattern.
+func wants(patterns ...string) (out [][]wire.Interest) {
+	for _, p := range patterns {
+		out = append(out, []wire.Interest{{Pattern: p}})
 	}
 	return out
 }
 
+// say publishes on news.a, says on any topic.
 func (s *stage) say(t testing.TB, text string) {
 	t.Helper()
-	require.NoError(t, s.Publish(t.Context(), "news.a", patterns.Message{Body: []byte(text)}, patterns.PublishOptions{}))
+	s.says(t, "news.a", text)
+}
+
+func (s *stage) says(t testing.TB, topic, text string) {
+	t.Helper()
+	require.NoError(t, s.Publish(t.Context(), topic, patterns.Message{Body: []byte(text)}, patterns.PublishOptions{}))
 }
 
 func (s *stage) happens(e overlay.PeerEventType, p peer.ID) {
@@ -97,12 +114,10 @@ func (s *stage) leader() (head, stop *receiver) {
 func TestFewReceiversAreReachedDirectlyAndNumberedEach(t *testing.T) {
 	// This test publishes to two nodes that want different topics: each gets
 	// what it wants, with its own numbers.
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, []wire.Interest{{Pattern: "news.>"}}, []wire.Interest{{Pattern: "news.b"}})
+	staged(t, wants("news.>", "news.b"), func(t *testing.T, s *stage) {
 		s.say(t, "one")
-		require.NoError(t, s.Publish(t.Context(), "news.b", patterns.Message{Body: []byte("two")}, patterns.PublishOptions{}))
+		s.says(t, "news.b", "two")
 		require.Equal(t, map[peer.ID]string{"n00": "one #1, two #2", "n01": "two #1"}, s.said())
-		require.NoError(t, s.Close())
 	})
 }
 
@@ -110,8 +125,7 @@ func TestAHeadThatIsLostHasAStandIn(t *testing.T) {
 	// This test has 18 nodes listen, so that there is a tree, and breaks the link
 	// to a head with somebody behind it: that one is told by nobody but a path of
 	// its own, the others notice nothing. The head is still sent what is for it.
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, everybody(18)...)
+	staged(t, everybody(18), func(t *testing.T, s *stage) {
 		s.say(t, "one")
 		require.Len(t, s.said(), fanOut)
 		head, stop := s.leader()
@@ -131,15 +145,13 @@ func TestAHeadThatIsLostHasAStandIn(t *testing.T) {
 		s.say(t, "three")
 		require.Len(t, s.said(), fanOut)
 		require.EqualValues(t, 2, s.Status().Trees)
-		require.NoError(t, s.Close())
 	})
 }
 
 func TestAForwarderThatCannotReachANodeGetsAnotherPath(t *testing.T) {
 	// This test has a head complain that a node behind it is not reached: there is
 	// a new path to the same nodes, once, with what they have been sent.
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, everybody(3*fanOut)...)
+	staged(t, everybody(3*fanOut), func(t *testing.T, s *stage) {
 		s.say(t, "one")
 		head, stop := s.leader()
 		b := head.branch
@@ -154,15 +166,13 @@ func TestAForwarderThatCannotReachANodeGetsAnotherPath(t *testing.T) {
 		}
 		require.Equal(t, -1, stop.branch.head.index)
 		require.NotEqual(t, stop, stop.branch.head)
-		require.NoError(t, s.Close())
 	})
 }
 
 func TestWhatASessionHadIsToldWithTheNextOne(t *testing.T) {
 	// This test ends the session of a link: when there is another one, the node
 	// is told how much it was sent, and the link is dialled until then.
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, everybody(1)...)
+	staged(t, everybody(1), func(t *testing.T, s *stage) {
 		s.say(t, "one")
 		link := s.links["n00"]
 		link.session = 0
@@ -180,15 +190,13 @@ func TestWhatASessionHadIsToldWithTheNextOne(t *testing.T) {
 		require.Equal(t, map[peer.ID]string{"n00": "two #2, mark #2"}, s.said())
 		s.say(t, "three")
 		require.Equal(t, map[peer.ID]string{"n00": "three #3"}, s.said())
-		require.NoError(t, s.Close())
 	})
 }
 
 func TestASuspectNodeHoldsUpNobody(t *testing.T) {
 	// This test publishes to a node without room: the publisher waits, until the
 	// node is suspect. It is told its numbers when it is back.
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, everybody(2)...)
+	staged(t, everybody(2), func(t *testing.T, s *stage) {
 		s.say(t, "one")
 		link := s.links["n00"]
 		link.room = 0
@@ -207,16 +215,13 @@ func TestASuspectNodeHoldsUpNobody(t *testing.T) {
 		link.room = -1
 		s.happens(overlay.LinkRecovered, "n00")
 		require.Equal(t, "mark #4", s.said()["n00"])
-		require.NoError(t, s.Close())
 	})
 }
 
 func TestAMemberOfAQueueWithoutRoomHoldsNobodyUp(t *testing.T) {
 	// This test has two nodes share a queue, one of which has no room: the other
 	// gets everything, at once, and TryPublish blocks only if neither has room.
-	synctest.Test(t, func(t *testing.T) {
-		member := []wire.Interest{{Pattern: "news.>", Queue: "q", Weight: 1}}
-		s := newStage(t, member, member)
+	staged(t, slices.Repeat(member, 2), func(t *testing.T, s *stage) {
 		s.say(t, "first")
 		s.said()
 		s.links["n00"].room = 0
@@ -232,8 +237,25 @@ func TestAMemberOfAQueueWithoutRoomHoldsNobodyUp(t *testing.T) {
 		require.NoError(t, try())
 		s.links["n01"].room = 0
 		require.ErrorIs(t, try(), patterns.ErrWouldBlock)
-		require.NoError(t, s.Close())
 	})
+}
+
+// member is a node that shares a queue with others.
+var member = [][]wire.Interest{{{Pattern: "news.>", Queue: "q", Weight: 1}}}
+
+// toAll returns a function that publishes a message of 1,000 bytes to nodes with these
+// interests, whose links take everything.
+func toAll(t testing.TB, interests [][]wire.Interest) (publish func()) {
+	s := newStage(t, interests)
+	for p := range s.links {
+		s.lone.quick[p] = &quick{taped{peer: p}}
+	}
+	m := patterns.Message{Body: make([]byte, 1000)}
+	return func() {
+		if err := s.Publish(t.Context(), "news.a", m, patterns.PublishOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestPublishingToManyCostsFewAllocations(t *testing.T) {
@@ -243,16 +265,7 @@ func TestPublishingToManyCostsFewAllocations(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	for n, most := range map[int]float64{1: 0, 16: 0, 60: 0} {
-		s := newStage(t, everybody(n)...)
-		for p := range s.links {
-			s.lone.quick[p] = &quick{taped{peer: p}}
-		}
-		m := patterns.Message{Body: make([]byte, 1000)}
-		publish := func() {
-			if err := s.Publish(t.Context(), "news.a", m, patterns.PublishOptions{}); err != nil {
-				t.Fatal(err)
-			}
-		}
+		publish := toAll(t, everybody(n))
 		publish()
 		require.LessOrEqual(t, testing.AllocsPerRun(100, publish), most, "%d receivers", n)
 	}
@@ -263,16 +276,10 @@ func TestPublishingToManyCostsFewAllocations(t *testing.T) {
 func BenchmarkPublish(b *testing.B) {
 	for _, n := range []int{1, 16, 60} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			s := newStage(b, everybody(n)...)
-			for p := range s.links {
-				s.lone.quick[p] = &quick{taped{peer: p}}
-			}
-			m := patterns.Message{Body: make([]byte, 1000)}
+			publish := toAll(b, everybody(n))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := s.Publish(b.Context(), "news.a", m, patterns.PublishOptions{}); err != nil {
-					b.Fatal(err)
-				}
+				publish()
 			}
 		})
 	}
@@ -283,20 +290,10 @@ func BenchmarkPublish(b *testing.B) {
 func BenchmarkPublishSigned(b *testing.B) {
 	for _, n := range []int{1, 16} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			all := make([][]wire.Interest, n)
-			for i := range all {
-				all[i] = []wire.Interest{{Pattern: "news.>", Signed: true}}
-			}
-			s := newStage(b, all...)
-			for p := range s.links {
-				s.lone.quick[p] = &quick{taped{peer: p}}
-			}
-			m := patterns.Message{Body: make([]byte, 1000)}
+			publish := toAll(b, slices.Repeat([][]wire.Interest{{{Pattern: "news.>", Signed: true}}}, n))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := s.Publish(b.Context(), "news.a", m, patterns.PublishOptions{}); err != nil {
-					b.Fatal(err)
-				}
+				publish()
 			}
 		})
 	}

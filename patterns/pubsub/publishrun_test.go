@@ -6,8 +6,8 @@ package pubsub
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -30,8 +30,7 @@ func TestARunIsPublishedAsItsMessagesWouldBe(t *testing.T) {
 	// is added to the one that waits, with a number for each message, beside messages
 	// that are published alone. Where a link is full nothing goes, or those that wait for
 	// it miss all of them; and somebody here gets each.
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, []wire.Interest{{Pattern: "news.>"}}, []wire.Interest{{Pattern: "news.a"}})
+	staged(t, wants("news.>", "news.a"), func(t *testing.T, s *stage) {
 		one, two := s.links["n00"], s.links["n01"]
 		one.gathers, two.gathers = true, true
 		o := patterns.PublishOptions{}
@@ -43,7 +42,7 @@ func TestARunIsPublishedAsItsMessagesWouldBe(t *testing.T) {
 		publish("news.a", "one", "two")
 		publish("news.a", "three", "four", "five")
 		publish("news.b", "six", "seven")
-		require.NoError(t, s.Publish(t.Context(), "news.b", patterns.Message{Body: []byte("eight")}, o))
+		s.says(t, "news.b", "eight")
 		publish("news.b", "nine", "ten")
 		require.Equal(t, []string{"one #1 + two #2 + three #3 + four #4 + five #5 + six #6 + seven #7 + eight #8 + nine #9 + ten #10"}, one.said())
 		require.Equal(t, []string{"one #1 + two #2 + three #3 + four #4 + five #5"}, two.said())
@@ -67,13 +66,10 @@ func TestARunIsPublishedAsItsMessagesWouldBe(t *testing.T) {
 
 		status := s.Status()
 		require.Equal(t, []uint64{14, 14 + 7}, []uint64{status.Published, status.Copies})
-		got := make(catcher, 4)
-		_, err = s.Engine.Subscribe(t.Context(), "news.a", got, patterns.SubscribeOptions{})
-		require.NoError(t, err)
+		got := s.listens(t, "news.a")
 		publish("news.a", "fifteen", "sixteen")
 		require.Equal(t, []string{"news.a fifteen", "news.a sixteen"}, []string{got.next(t), got.next(t)})
 		require.Equal(t, []string{"fifteen #15 + sixteen #16"}, one.said())
-		require.NoError(t, s.Close())
 	})
 }
 
@@ -81,9 +77,7 @@ func TestARunThatHasQueuesIsTakenApart(t *testing.T) {
 	// This test publishes runs to two nodes that share a queue: each message goes to
 	// one of them. Of a message that can't be published the run says so, and the rest can
 	// go on behind it.
-	synctest.Test(t, func(t *testing.T) {
-		q := []wire.Interest{{Pattern: "news.a", Queue: "q", Weight: 1}}
-		s := newStage(t, q, q)
+	staged(t, slices.Repeat(member, 2), func(t *testing.T, s *stage) {
 		var bodies []string
 		for i := range 40 {
 			bodies = append(bodies, fmt.Sprint(i))
@@ -101,19 +95,16 @@ func TestARunThatHasQueuesIsTakenApart(t *testing.T) {
 		done, failed, err := TryPublishRun(s.Engine, "news.a", unnamed("x", "y"), 2, patterns.PublishOptions{})
 		require.ErrorIs(t, err, patterns.ErrWouldBlock)
 		require.Equal(t, []int{0, 1}, []int{done, failed})
-		require.NoError(t, s.Close())
 	})
 }
 
 func TestALongRunIsTakenApart(t *testing.T) {
 	// This test publishes a run that with its head would not fit into one frame.
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, []wire.Interest{{Pattern: "news.>"}})
+	staged(t, wants("news.>"), func(t *testing.T, s *stage) {
 		run := unnamed(string(make([]byte, 40<<10)), string(make([]byte, 23<<10)))
 		done, _, err := PublishRun(t.Context(), s.Engine, "news.a", run, 2, patterns.PublishOptions{})
 		require.NoError(t, err)
 		require.Equal(t, 2, done)
 		require.Len(t, s.links["n00"].said(), 2)
-		require.NoError(t, s.Close())
 	})
 }

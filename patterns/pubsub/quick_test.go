@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/cluster"
-	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -35,7 +34,7 @@ func TestWhatIsAddedForOneNodeGoesToTheRootGroupToo(t *testing.T) {
 	// room Publish waits for it, and at the end of its context the forwarder misses the
 	// message, which the node has.
 	synctest.Test(t, func(t *testing.T) {
-		f := &rooted{stage: newStage(t, []wire.Interest{{Pattern: "news.>"}})}
+		f := &rooted{stage: newStage(t, wants("news.>"))}
 		node, root := f.links["n00"], &taped{peer: "root", session: 1, room: -1}
 		f.links["root"] = root
 		f.root.show(cluster.View{Known: true, Complete: true, Members: []*cluster.Member{{ID: 9, Peer: "root", Incarnation: 1}}})
@@ -59,6 +58,5 @@ func TestWhatIsAddedForOneNodeGoesToTheRootGroupToo(t *testing.T) {
 		require.Len(t, root.said(), 1)
 		require.EqualValues(t, 1, f.Drops()[dropLane.String()])
 		require.EqualValues(t, 5, f.Status().Published)
-		require.NoError(t, f.Close())
 	})
 }

@@ -7,11 +7,22 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
 )
+
+// registering runs f with an engine that registers there, in virtual time.
+func registering(t *testing.T, f func(t *testing.T, l *lone, r *registrations)) {
+	t.Helper()
+	alone(t, func(t *testing.T, l *lone) {
+		r := &registrations{}
+		l.cfg.Directory = r
+		f(t, l, r)
+	})
+}
 
 // registrations is a directory that writes down who registers, and shows one view.
 type registrations struct {

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -19,9 +18,7 @@ func TestTheRootGroupHearsOnePublisherInOrderThroughTwoForwarders(t *testing.T) 
 	// as late, whichever it is that is late; a publisher that was started anew
 	// begins anew, and publishers do not disturb each other.
 	alone(t, func(t *testing.T, l *lone) {
-		got := make(catcher, 100)
-		_, err := l.Engine.Subscribe(t.Context(), "*.>", got, patterns.SubscribeOptions{})
-		require.NoError(t, err)
+		got := l.listens(t, "*.>")
 		numbers := map[string]uint64{}
 		through := func(forwarder, publisher string, life, serial uint64, body string) {
 			numbers[forwarder]++
