@@ -208,7 +208,7 @@ func TestAForwarderPassesSeveralMessagesOnAsTheyCame(t *testing.T) {
 			path.Stops = append(path.Stops, wire.Stop{Peer: string(p), Run: run1, Number: 10, Interests: []wire.Interest{{Pattern: pattern}}})
 		}
 		proven("source", &path, "p")
-		l.comes("p", wire.KindPath, path.AppendTo(nil))
+		l.shows("p", &path)
 		for _, link := range l.links {
 			link.said()
 		}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/sim"
 	"github.com/arke-mesh/arke/sim/link"
 )
@@ -77,17 +76,16 @@ func TestDeliveredAndReportedIsSentWhateverBreaks(t *testing.T) {
 					if i%3 == 0 {
 						topic = "n.x.y"
 					}
-					body := make([]byte, 24)
+					size := 24
 					if i%50 == 0 {
-						body = make([]byte, 200_000) // in parts
+						size = 200_000 // in parts
 					}
-					binary.BigEndian.PutUint64(body, uint64(i))
-					binary.BigEndian.PutUint64(body[8:], uint64(n.Elapsed()))
-					binary.BigEndian.PutUint64(body[16:], all)
+					m := h.numbered(i, size)
+					binary.BigEndian.PutUint64(m.Body[16:], all)
 					if topic == "n.all" {
 						all++
 					}
-					if err := h.nodes[0].Publish(context.Background(), topic, patterns.Message{Body: body}); err != nil {
+					if err := h.nodes[0].Publish(context.Background(), topic, m); err != nil {
 						t.Error(i, err)
 					}
 					time.Sleep(40 * time.Millisecond)

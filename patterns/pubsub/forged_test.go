@@ -28,8 +28,7 @@ func (a author) comes(l *lone, from string, session, number uint64, body string)
 
 // marks has a node say how much the author has addressed to this one.
 func (a author) marks(l *lone, from string, session, number uint64) {
-	m := wire.PublishMark{Session: session, Run: run1, Number: number, Source: string(peerOf(string(a))), Group: "news"}
-	l.comes(from, wire.KindPublishMark, m.AppendTo(nil))
+	l.marks(from, wire.PublishMark{Session: session, Run: run1, Number: number, Source: string(peerOf(string(a))), Group: "news"})
 }
 
 // path is one that the author has signed, when that much was addressed to this node,
@@ -40,8 +39,6 @@ func (a author) path(session, serial, number uint64, via ...string) *wire.Path {
 	proven(string(a), p, via...)
 	return p
 }
-
-func (l *lone) shows(from string, p *wire.Path) { l.comes(from, wire.KindPath, p.AppendTo(nil)) }
 
 func TestNobodySpeaksForAPublisherThatHasNotSignedForIt(t *testing.T) {
 	// This test has a node send, mark and declare lost what is a publisher's, in its
@@ -80,8 +77,7 @@ func TestNobodySpeaksForAPublisherThatHasNotSignedForIt(t *testing.T) {
 			for session := range uint64(3) {
 				pub.comes(l, "liar", session, 2, "forged")
 				pub.marks(l, "liar", session, 1<<61)
-				gone := wire.PublishMark{Session: session, Run: run1, Number: 2, Flags: wire.FlagGone, Source: true1, Group: "news"}
-				l.comes("liar", wire.KindPublishMark, gone.AppendTo(nil))
+				l.marks("liar", wire.PublishMark{Session: session, Run: run1, Number: 2, Flags: wire.FlagGone, Source: true1, Group: "news"})
 			}
 			require.Equal(t, before+10, l.dropped(dropNotNamed)+l.dropped(dropEarlier), "lie %d", i)
 		}

@@ -45,9 +45,7 @@ func TestALongCutFromAForwarderCostsThoseBehindItLittle(t *testing.T) {
 			model := func(string, string) link.Model { return link.Model{Latency: 10 * time.Millisecond} }
 			sim.Run(t, sim.Config{Seed: 3, Link: model}, func(t *testing.T, n *sim.Network) {
 				const audience = 40
-				h := newHall(t, n, audience)
-				h.listen(1, audience, "news.>")
-				time.Sleep(3 * time.Second)
+				h := newAudience(t, n, audience, "news.>")
 				h.publish("news.world", 0, 1, 100, time.Second)
 				sent := 1
 				cut := h.forwarders(4)
@@ -87,9 +85,7 @@ func TestALongCutBetweenForwardersCostsThoseBehindThemLittle(t *testing.T) {
 	near := func(string, string) link.Model { return link.Model{Latency: 2 * time.Millisecond} }
 	sim.Run(t, sim.Config{Seed: 4, Link: near}, func(t *testing.T, n *sim.Network) {
 		const audience, count = 300, 50
-		h := newHall(t, n, audience)
-		h.listen(1, audience, "news.>")
-		time.Sleep(3 * time.Second)
+		h := newAudience(t, n, audience, "news.>")
 		h.publish("news.world", 0, 1, 100, time.Second)
 		var first, second []string
 		for i := 1; i <= audience; i++ {

@@ -5,7 +5,6 @@ package pubsub_test
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"testing"
@@ -24,16 +23,9 @@ func TestAFullLaneBlocksOrErrsAndIsToldAfterwards(t *testing.T) {
 	// and the clogged listener is told of what it did not get; when the way is
 	// free again, Publish goes on. The other one misses nothing that was sent.
 	sim.Run(t, sim.Config{Seed: 1, DeadAfter: time.Minute}, func(t *testing.T, n *sim.Network) {
-		h := newHall(t, n, 2)
-		h.listen(1, 2, "news.>")
-		time.Sleep(3 * time.Second)
+		h := newAudience(t, n, 2, "news.>")
 		next := 0
-		message := func() patterns.Message {
-			body := make([]byte, 60_000)
-			binary.BigEndian.PutUint64(body, uint64(next))
-			binary.BigEndian.PutUint64(body[8:], uint64(n.Elapsed()))
-			return patterns.Message{Body: body}
-		}
+		message := func() patterns.Message { return h.numbered(next, 60_000) }
 		require.ErrorIs(t, h.nodes[0].TryPublish("news.x", message()), patterns.ErrWouldBlock, "the listeners are not known yet")
 		h.publish("news.x", 0, 1, 100, time.Second)
 		next++
@@ -144,9 +136,7 @@ func TestAForwarderWithoutRoomLosesForOneOnly(t *testing.T) {
 	t.Parallel()
 	sim.Run(t, sim.Config{Seed: 4}, func(t *testing.T, n *sim.Network) {
 		const audience, count, size = 33, 300, 32_000 // each head has somebody behind it
-		h := newHall(t, n, audience)
-		h.listen(1, audience, "news.>")
-		time.Sleep(3 * time.Second)
+		h := newAudience(t, n, audience, "news.>")
 		h.publish("news.x", 0, 1, 100, time.Second)
 		leaf := 0
 		for i := 1; i <= audience; i++ {

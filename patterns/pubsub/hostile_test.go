@@ -112,6 +112,17 @@ func oneMessage(topic string, picks []wire.Pick, hs []wire.Header, body []byte) 
 
 func (l *lone) publish(from string, m single) { l.comes(from, wire.KindPublish, m.frame()) }
 
+func (l *lone) marks(from string, m wire.PublishMark) {
+	l.comes(from, wire.KindPublishMark, m.AppendTo(nil))
+}
+
+func (l *lone) shows(from string, p *wire.Path) { l.comes(from, wire.KindPath, p.AppendTo(nil)) }
+
+// path has the engine told a path to one node.
+func (l *lone) path(from string, session uint64, flags uint8) {
+	l.shows(from, &wire.Path{Session: session, Epoch: 1, Group: "news", Flags: flags, Stops: []wire.Stop{{Peer: "a", Run: run1}}})
+}
+
 // listens has the engine listen to patterns.
 func (l *lone) listens(t testing.TB, patternList ...string) catcher {
 	t.Helper()
@@ -203,8 +214,7 @@ func TestWhatPeersSendIsJudgedAndCounted(t *testing.T) {
 
 		before := wire.MakeRun(0, 1)
 		l.publish("p", single{Publish: wire.Publish{Session: 5, Run: before, Number: 9}, Topic: "news.a", Body: []byte("for an earlier life")})
-		mark := wire.PublishMark{Session: 5, Run: before, Number: 9, Group: "news"}
-		l.comes("p", wire.KindPublishMark, mark.AppendTo(nil))
+		l.marks("p", wire.PublishMark{Session: 5, Run: before, Number: 9, Group: "news"})
 		require.EqualValues(t, 2, l.dropped(dropEarlier))
 
 		// So much waits behind a hole, and not more.
@@ -227,21 +237,19 @@ func TestStreamsAndPathsAreBounded(t *testing.T) {
 		require.EqualValues(t, 1, l.dropped(dropStreams))
 
 		for n := range uint64(maxForwarded) {
-			p := wire.Path{Session: n, Epoch: 1, Group: "news", Stops: []wire.Stop{{Peer: "a", Run: run1}}}
-			l.comes("p", wire.KindPath, p.AppendTo(nil))
+			l.path("p", n, 0)
 		}
 		require.Zero(t, l.dropped(dropPath))
-		p := wire.Path{Session: maxForwarded, Epoch: 1, Group: "news", Stops: []wire.Stop{{Peer: "a", Run: run1}}}
-		l.comes("p", wire.KindPath, p.AppendTo(nil))
+		l.path("p", maxForwarded, 0)
 		require.EqualValues(t, 1, l.dropped(dropPath))
 
-		p = wire.Path{Session: 1, Epoch: 2, Group: "news", Flags: wire.FlagMore}
+		p := wire.Path{Session: 1, Epoch: 2, Group: "news", Flags: wire.FlagMore}
 		for part := range maxStops/1024 + 1 {
 			p.Stops = nil
 			for i := range 1024 {
 				p.Stops = append(p.Stops, wire.Stop{Peer: fmt.Sprint(part, " ", i), Run: run1})
 			}
-			l.comes("p", wire.KindPath, p.AppendTo(nil))
+			l.shows("p", &p)
 		}
 		require.EqualValues(t, 2, l.dropped(dropPath))
 	})
@@ -267,21 +275,17 @@ func TestWhoBringsMostGivesWay(t *testing.T) {
 		l.publish("honest", single{Publish: wire.Publish{Session: 1, Run: run1, Number: 2}, Topic: "news.a", Body: []byte("two")})
 		require.Equal(t, "news.a two", got.next(t))
 
-		path := func(from string, session uint64, flags uint8) {
-			p := wire.Path{Session: session, Epoch: 1, Group: "news", Flags: flags, Stops: []wire.Stop{{Peer: "a", Run: run1}}}
-			l.comes(from, wire.KindPath, p.AppendTo(nil))
-		}
 		for n := range uint64(maxForwarded) {
-			path("hoarder", n, 0)
-			path("hoarder", maxForwarded+n, wire.FlagMore)
+			l.path("hoarder", n, 0)
+			l.path("hoarder", maxForwarded+n, wire.FlagMore)
 		}
 		yielded := l.dropped(dropYielded)
-		path("honest", 1, 0)
-		path("honest", 2, wire.FlagMore)
+		l.path("honest", 1, 0)
+		l.path("honest", 2, wire.FlagMore)
 		require.NotNil(t, l.paths.find(sourceKey{"honest", 1}, 1))
 		require.Equal(t, yielded+2, l.dropped(dropYielded))
 		require.Zero(t, l.dropped(dropPath))
-		path("hoarder", 3*maxForwarded, 0)
+		l.path("hoarder", 3*maxForwarded, 0)
 		require.EqualValues(t, 1, l.dropped(dropPath))
 		require.Equal(t, 2*maxForwarded, l.Status().Paths)
 
@@ -329,8 +333,7 @@ func TestAPathWhoseRoomWentToAnotherIsDropped(t *testing.T) {
 	// when it is to be used: the path is refused, and nothing of it stays.
 	alone(t, func(t *testing.T, l *lone) {
 		for n := range uint64(maxForwarded) {
-			p := wire.Path{Session: n, Epoch: 1, Group: "news", Stops: []wire.Stop{{Peer: "a", Run: run1}}}
-			l.comes("p", wire.KindPath, p.AppendTo(nil))
+			l.path("p", n, 0)
 		}
 		_, ok := l.paths.use(sourceKey{"p", maxForwarded}, "p", &path{})
 		require.False(t, ok)
@@ -345,11 +348,9 @@ func TestCountsThatWouldOverflowAreRefused(t *testing.T) {
 	alone(t, func(t *testing.T, l *lone) {
 		got := l.listens(t, "news.>")
 		for _, number := range []uint64{math.MaxUint64, wire.MaxNumber + 1} {
-			mark := wire.PublishMark{Session: 1, Run: run1, Number: number, Group: "news"}
-			l.comes("p", wire.KindPublishMark, mark.AppendTo(nil))
+			l.marks("p", wire.PublishMark{Session: 1, Run: run1, Number: number, Group: "news"})
 			l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: number}, Topic: "news.a"})
-			path := wire.Path{Session: 1, Run: run1, Number: number, Epoch: 1, Group: "news"}
-			l.comes("p", wire.KindPath, path.AppendTo(nil))
+			l.shows("p", &wire.Path{Session: 1, Run: run1, Number: number, Epoch: 1, Group: "news"})
 		}
 		require.EqualValues(t, 6, l.dropped(dropMalformed))
 		l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: wire.MaxNumber}, Topic: "news.a", Body: []byte("last")})
@@ -364,8 +365,7 @@ func TestNobodyCanSayThatMoreIsMissingInTheRootGroupThanCanBe(t *testing.T) {
 	// for all publishers, goes on by a little of that.
 	alone(t, func(t *testing.T, l *lone) {
 		got := l.listens(t, ">")
-		mark := wire.PublishMark{Session: 1, Run: run1, Number: wire.MaxNumber, Group: rootForwards}
-		l.comes("p", wire.KindPublishMark, mark.AppendTo(nil))
+		l.marks("p", wire.PublishMark{Session: 1, Run: run1, Number: wire.MaxNumber, Group: rootForwards})
 		require.Equal(t, fmt.Sprint("gap ", maxRelayedGap), got.next(t))
 	})
 }
@@ -379,7 +379,7 @@ func TestAPathThatIsToldAnewBeginsAnew(t *testing.T) {
 			for _, s := range stops {
 				p.Stops = append(p.Stops, wire.Stop{Peer: s, Run: run1})
 			}
-			l.comes("p", wire.KindPath, p.AppendTo(nil))
+			l.shows("p", &p)
 		}
 		part(wire.FlagMore, "a", "b")
 		part(wire.FlagMore, "b", "c") // a has left meanwhile
@@ -397,11 +397,11 @@ func TestAPathThatNeverBecomesWholeIsForgotten(t *testing.T) {
 	// one that is whole: both are forgotten when they have not been used for long.
 	alone(t, func(t *testing.T, l *lone) {
 		for session := range uint64(maxForwarded) {
-			p := wire.Path{Session: session, Epoch: 1, Group: "news", Stops: []wire.Stop{{Peer: "a", Run: run1}}}
-			if session > 0 {
-				p.Flags = wire.FlagMore
+			flags := wire.FlagMore
+			if session == 0 {
+				flags = 0
 			}
-			l.comes("p", wire.KindPath, p.AppendTo(nil))
+			l.path("p", session, flags)
 		}
 		require.Equal(t, maxForwarded, l.Status().Paths)
 		time.Sleep(streamTime + 2*sweepTime)

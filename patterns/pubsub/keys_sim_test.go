@@ -4,7 +4,6 @@
 package pubsub_test
 
 import (
-	"encoding/binary"
 	"sync"
 	"testing"
 	"time"
@@ -81,10 +80,8 @@ func TestATreeUnderKeysThatWereBrought(t *testing.T) {
 
 		const count = 600
 		for i := range count {
-			body := make([]byte, 16)
-			binary.BigEndian.PutUint64(body, uint64(i))
-			binary.BigEndian.PutUint64(body[8:], uint64(n.Elapsed()))
-			_, err := h.nodes[0].PublishTail(t.Context(), "news.world", wire.AppendTail(nil, nil, body), patterns.PublishOptions{Keys: node.KeySetID(set)})
+			tail := wire.AppendTail(nil, nil, h.numbered(i, 16).Body)
+			_, err := h.nodes[0].PublishTail(t.Context(), "news.world", tail, patterns.PublishOptions{Keys: node.KeySetID(set)})
 			require.NoError(t, err)
 			time.Sleep(100 * time.Millisecond)
 			if i == count/2-count/20 { // with the change of the key, about

@@ -90,10 +90,10 @@ func TestAFrameUnderTwoKeysIsForWhoHoldsEach(t *testing.T) {
 		require.Empty(t, ears[""])
 
 		mark := wire.PublishMark{Session: 1, Run: run1, Number: 6, Group: "news"}
-		l.comes(string(peerOf("pub")), wire.KindPublishMark, mark.AppendTo(nil))
+		l.marks(string(peerOf("pub")), mark)
 		require.Equal(t, before+2, l.dropped(dropUnauthorized))
 		mark.Group = name.Ref("news", first.String())
-		l.comes(string(peerOf("pub")), wire.KindPublishMark, mark.AppendTo(nil))
+		l.marks(string(peerOf("pub")), mark)
 		for id, want := range map[string]string{old: "gap 2 lost", both: "gap 2 lost"} {
 			require.Equal(t, want, ears[id].next(t), "who holds the key is told")
 		}

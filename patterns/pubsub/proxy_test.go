@@ -78,8 +78,7 @@ func TestAProxyGetsOneCallForEachMessage(t *testing.T) {
 		two.said()
 		out.Unsubscribe(t.Context(), 5)
 		l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: 3}, Topic: "news.c"})
-		mark := wire.PublishMark{Session: 1, Run: run1, Number: 3, Group: "news"}
-		l.comes("p", wire.KindPublishMark, mark.AppendTo(nil))
+		l.marks("p", wire.PublishMark{Session: 1, Run: run1, Number: 3, Group: "news"})
 		l.sources.find(sourceKey{"p", 1}, "news", "p", true).retireAll()
 		require.Equal(t, []string{"lost 1 [5 6 7]", "news.c of p:  0 [5] <nil>"}, one.said())
 		require.Empty(t, two.said())

@@ -28,9 +28,7 @@ func TestWhoHearsNothingForLongMissesNothing(t *testing.T) {
 			t.Parallel()
 			sim.Run(t, sim.Config{Seed: 11}, func(t *testing.T, n *sim.Network) {
 				const count = 5
-				h := newHall(t, n, c.audience)
-				h.listen(1, c.audience, c.pattern)
-				time.Sleep(3 * time.Second)
+				h := newAudience(t, n, c.audience, c.pattern)
 				for i, quiet := range []time.Duration{time.Second, 16 * time.Minute, 0} {
 					h.publish("news.world", count*i, count, 100, 10*time.Millisecond)
 					time.Sleep(quiet)

@@ -47,9 +47,7 @@ func TestNothingIsLostWhenLinksBreak(t *testing.T) {
 				}
 				sim.Run(t, sim.Config{Seed: uint64(seed), Link: model}, func(t *testing.T, n *sim.Network) {
 					const count = 400
-					h := newHall(t, n, c.audience)
-					h.listen(1, c.audience, c.pattern)
-					time.Sleep(3 * time.Second)
+					h := newAudience(t, n, c.audience, c.pattern)
 					h.publish("news.world", 0, 1, 100, time.Second)
 					r := rand.New(rand.NewPCG(uint64(seed), uint64(c.audience)))
 					breakLinks(n, n.Elapsed()+5*time.Second, c.every, func() (from, to int) {

@@ -18,9 +18,7 @@ func TestANodeThatIsStartedAnewGetsNothingOfItsEarlierLife(t *testing.T) {
 	// while the cut lasts: it gets, or is told of, what is published from then on,
 	// and nothing else. The others miss nothing.
 	sim.Run(t, sim.Config{Seed: 1, DeadAfter: time.Second}, func(t *testing.T, n *sim.Network) {
-		h := newHall(t, n, 4)
-		h.listen(1, 4, "news.>")
-		time.Sleep(3 * time.Second)
+		h := newAudience(t, n, 4, "news.>")
 		h.publish("news.x", 0, 10, 100, 10*time.Millisecond)
 		n.Partition([]string{"n0"}, []string{"n1"})
 		h.publish("news.x", 10, 20, 100, 100*time.Millisecond)
@@ -58,9 +56,7 @@ func TestWhatIsTooMuchToKeepIsReported(t *testing.T) {
 	// gets what was kept, and is told exactly how much was not.
 	sim.Run(t, sim.Config{Seed: 2, DeadAfter: time.Minute}, func(t *testing.T, n *sim.Network) {
 		const count = 250
-		h := newHall(t, n, 3)
-		h.listen(1, 3, "news.>")
-		time.Sleep(3 * time.Second)
+		h := newAudience(t, n, 3, "news.>")
 		h.publish("news.x", 0, 1, 100, time.Second)
 		n.Partition([]string{"n0"}, []string{"n1"})
 		slowest := time.Duration(0)

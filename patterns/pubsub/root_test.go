@@ -24,9 +24,7 @@ func TestPatternsThatBeginWithAWildcardCostAPublisherOneCopy(t *testing.T) {
 	// each message, watches the few forwarders only, and everybody gets all.
 	sim.Run(t, sim.Config{Seed: 3}, func(t *testing.T, n *sim.Network) {
 		const audience, count = 40, 50
-		h := newHall(t, n, audience)
-		h.listen(1, audience, "*.world")
-		time.Sleep(3 * time.Second)
+		h := newAudience(t, n, audience, "*.world")
 		h.publish("news.world", 0, 1, 100, time.Second)
 		before := h.nodes[0].Status().Topics.Copies
 		h.publish("news.world", 1, count, 100, 10*time.Millisecond)
@@ -73,9 +71,7 @@ func TestTheLossOfARootForwarderIsReportedAsAnUpperBound(t *testing.T) {
 	t.Parallel()
 	sim.Replay(t, sim.Config{Seed: 4}, 2, func(t *testing.T, n *sim.Network) {
 		const audience, count = 20, 300
-		h := newHall(t, n, audience)
-		h.listen(1, audience, ">")
-		time.Sleep(3 * time.Second)
+		h := newAudience(t, n, audience, ">")
 		h.publish("news.world", 0, 1, 100, time.Second)
 		crashed := 0
 		for at := time.Second; at <= 2*time.Second; at += time.Second {
@@ -118,9 +114,7 @@ func TestSubscriptionsComeAndGo(t *testing.T) {
 	t.Parallel()
 	sim.Replay(t, sim.Config{Seed: 8}, 2, func(t *testing.T, n *sim.Network) {
 		const audience, count = 20, 300
-		h := newHall(t, n, audience)
-		h.listen(1, audience, "news.x.*.y")
-		time.Sleep(3 * time.Second)
+		h := newAudience(t, n, audience, "news.x.*.y")
 		var mu sync.Mutex
 		last := -1 // published
 		var wg sync.WaitGroup
@@ -158,10 +152,7 @@ func TestSubscriptionsComeAndGo(t *testing.T) {
 			})
 		}
 		for i := range count {
-			body := make([]byte, 16)
-			binary.BigEndian.PutUint64(body, uint64(i))
-			binary.BigEndian.PutUint64(body[8:], uint64(n.Elapsed()))
-			require.NoError(t, h.nodes[0].Publish(context.Background(), fmt.Sprintf("news.x.%d.y", i%3), patterns.Message{Body: body}))
+			require.NoError(t, h.nodes[0].Publish(context.Background(), fmt.Sprintf("news.x.%d.y", i%3), h.numbered(i, 16)))
 			mu.Lock()
 			last = i
 			mu.Unlock()

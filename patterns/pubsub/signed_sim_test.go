@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/node"
-	"github.com/arke-mesh/arke/internal/simnet"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 	"github.com/arke-mesh/arke/sim"
@@ -47,6 +46,17 @@ func (r *tally) take() []string {
 	return out
 }
 
+// tallied publishes messages of these numbers, and returns how tallies get them.
+func (h *hall) tallied(from, to int, pause time.Duration) (want []string) {
+	for i := from; i < to; i++ {
+		m := patterns.Message{Headers: patterns.Headers{{Key: "n", Value: fmt.Sprint(i)}}, Body: []byte("body")}
+		require.NoError(h.t, h.nodes[0].Publish(context.Background(), "news.world", m))
+		want = append(want, fmt.Sprintf("%d body of %s", i, h.nodes[0].Self()))
+		time.Sleep(pause)
+	}
+	return want
+}
+
 func TestWhatIsSignedArrivesHoweverItTravels(t *testing.T) {
 	// This test publishes to nodes that ask for signatures, each also without: to few,
 	// which are reached directly, and to so many that most are reached through others; in
@@ -64,24 +74,19 @@ func TestWhatIsSignedArrivesHoweverItTravels(t *testing.T) {
 }
 
 func signedTo(t *testing.T, n *sim.Network, audience int, keyed bool) {
-	net := simnet.New(t, n, "hall")
 	key := func(c *node.Config) {
 		if keyed {
 			c.ClusterKeys = map[string][]security.KeyVersion{"topic:news": {{Version: 1, Key: security.Key{7}}}}
 		}
 	}
-	var nodes []*node.Node
-	for i := range audience + 1 {
-		nodes = append(nodes, net.Start(fmt.Sprint("n", i), key))
-	}
-	time.Sleep(3 * time.Second)
+	h := newHall(t, n, audience, key)
 	listened := []string{"news.>"}
 	if !keyed { // else the root group lacks the key
 		listened = append(listened, "*.world")
 	}
 	all := make(map[bool][]*tally)
 	queues := make(map[string][]*tally)
-	for _, l := range nodes {
+	for _, l := range h.nodes {
 		for _, pattern := range listened {
 			for _, o := range []patterns.SubscribeOptions{{}, {Signed: true}, {Signed: true, Queue: "q"}} {
 				to := &tally{}
@@ -96,17 +101,8 @@ func signedTo(t *testing.T, n *sim.Network, audience int, keyed bool) {
 		}
 	}
 	time.Sleep(3 * time.Second)
-	publish := func(from, to int) (want []string) {
-		for i := from; i < to; i++ {
-			m := patterns.Message{Headers: patterns.Headers{{Key: "n", Value: fmt.Sprint(i)}}, Body: []byte("body")}
-			require.NoError(t, nodes[0].Publish(context.Background(), "news.world", m))
-			want = append(want, fmt.Sprintf("%d body of %s", i, nodes[0].Self()))
-			time.Sleep(10 * time.Millisecond)
-		}
-		time.Sleep(time.Second)
-		return want
-	}
-	want := publish(0, 50)
+	want := h.tallied(0, 50, 10*time.Millisecond)
+	time.Sleep(time.Second)
 	for signed, them := range all {
 		for _, r := range them {
 			require.Equal(t, want, r.take(), "signed %t", signed)
@@ -122,7 +118,7 @@ func signedTo(t *testing.T, n *sim.Network, audience int, keyed bool) {
 		slices.Sort(got)
 		require.ElementsMatch(t, want, got, pattern)
 	}
-	require.Zero(t, nodes[1].Status().Drops["pubsub.unsigned"])
+	require.Zero(t, h.nodes[1].Status().Drops["pubsub.unsigned"])
 }
 
 func TestAskingForSignaturesAndNoLongerDisturbsNobody(t *testing.T) {
@@ -132,14 +128,9 @@ func TestAskingForSignaturesAndNoLongerDisturbsNobody(t *testing.T) {
 	// everything, in order.
 	t.Parallel()
 	sim.Run(t, sim.Config{Seed: 5}, func(t *testing.T, n *sim.Network) {
-		net := simnet.New(t, n, "hall")
-		var nodes []*node.Node
-		for i := range 6 {
-			nodes = append(nodes, net.Start(fmt.Sprint("n", i)))
-		}
-		time.Sleep(3 * time.Second)
+		h := newHall(t, n, 5)
 		var all []*tally
-		for _, l := range nodes {
+		for _, l := range h.nodes {
 			for _, pattern := range []string{"news.>", "*.world"} {
 				to := &tally{}
 				_, err := l.Subscribe(t.Context(), pattern, to, patterns.SubscribeOptions{})
@@ -148,30 +139,20 @@ func TestAskingForSignaturesAndNoLongerDisturbsNobody(t *testing.T) {
 			}
 		}
 		time.Sleep(3 * time.Second)
-		published := 0
-		publish := func() (want []string) {
-			for range 100 {
-				m := patterns.Message{Headers: patterns.Headers{{Key: "n", Value: fmt.Sprint(published)}}, Body: []byte("body")}
-				require.NoError(t, nodes[0].Publish(t.Context(), "news.world", m))
-				want = append(want, fmt.Sprintf("%d body of %s", published, nodes[0].Self()))
-				published++
-				time.Sleep(20 * time.Millisecond)
-			}
-			return want
-		}
+		publish := func(from int) []string { return h.tallied(from, from+100, 20*time.Millisecond) }
 		var want []string
 		for range 5 {
 			var asking []patterns.Subscription
 			for _, pattern := range []string{"news.>", "*.world"} {
-				s, err := nodes[1].Subscribe(t.Context(), pattern, &tally{}, patterns.SubscribeOptions{Signed: true})
+				s, err := h.nodes[1].Subscribe(t.Context(), pattern, &tally{}, patterns.SubscribeOptions{Signed: true})
 				require.NoError(t, err)
 				asking = append(asking, s)
 			}
-			want = append(want, publish()...)
+			want = append(want, publish(len(want))...)
 			for _, s := range asking {
 				require.NoError(t, s.Close(t.Context()))
 			}
-			want = append(want, publish()...)
+			want = append(want, publish(len(want))...)
 		}
 		time.Sleep(time.Second)
 		for _, r := range all {

@@ -92,17 +92,27 @@ func (r *ear) missed() uint64 {
 	return r.reported
 }
 
-func newHall(t *testing.T, n *sim.Network, listeners int) *hall {
+func newHall(t *testing.T, n *sim.Network, listeners int, change ...func(*node.Config)) *hall {
 	h := &hall{Nodes: simnet.New(t, n, "hall"), t: t, n: n}
 	for i := range listeners + 1 {
-		h.nodes = append(h.nodes, h.start(i))
+		h.nodes = append(h.nodes, h.start(i, change...))
 		h.ears = append(h.ears, &ear{at: n.Elapsed})
 	}
 	time.Sleep(3 * time.Second)
 	return h
 }
 
-func (h *hall) start(i int) *node.Node { return h.Start(fmt.Sprint("n", i)) }
+// newAudience is a hall in which all have listened to a pattern for a while.
+func newAudience(t *testing.T, n *sim.Network, listeners int, pattern string) *hall {
+	h := newHall(t, n, listeners)
+	h.listen(1, listeners, pattern)
+	time.Sleep(3 * time.Second)
+	return h
+}
+
+func (h *hall) start(i int, change ...func(*node.Config)) *node.Node {
+	return h.Start(fmt.Sprint("n", i), change...)
+}
 
 // listen subscribes on every node but the first, all about at once.
 func (h *hall) listen(from, to int, pattern string) {
@@ -123,6 +133,14 @@ func (h *hall) listen(from, to int, pattern string) {
 	wg.Wait()
 }
 
+// numbered is a message as ears take it, with that number, published now.
+func (h *hall) numbered(i, size int) patterns.Message {
+	body := make([]byte, size)
+	binary.BigEndian.PutUint64(body, uint64(i))
+	binary.BigEndian.PutUint64(body[8:], uint64(h.n.Elapsed()))
+	return patterns.Message{Body: body}
+}
+
 // publish sends messages count numbers from first on, and waits until they
 // should be there.
 func (h *hall) publish(topic string, first, count, size int, pause time.Duration) {
@@ -130,10 +148,7 @@ func (h *hall) publish(topic string, first, count, size int, pause time.Duration
 	h.n.Go("publish", func() {
 		defer close(done)
 		for i := first; i < first+count; i++ {
-			body := make([]byte, size)
-			binary.BigEndian.PutUint64(body, uint64(i))
-			binary.BigEndian.PutUint64(body[8:], uint64(h.n.Elapsed()))
-			if err := h.nodes[0].Publish(context.Background(), topic, patterns.Message{Body: body}); err != nil {
+			if err := h.nodes[0].Publish(context.Background(), topic, h.numbered(i, size)); err != nil {
 				h.t.Error(i, err)
 			}
 			time.Sleep(pause)
@@ -174,9 +189,7 @@ func TestALargeAudienceCostsThePublisherSixteenCopies(t *testing.T) {
 	}
 	for _, audience := range audiences {
 		sim.Run(t, sim.Config{Seed: 1}, func(t *testing.T, n *sim.Network) {
-			h := newHall(t, n, audience)
-			h.listen(1, audience, "news.>")
-			time.Sleep(time.Second)
+			h := newAudience(t, n, audience, "news.>")
 			h.publish("news.world", 0, 1, 1000, time.Second) // links and tree are there after it
 			before := h.nodes[0].Status()
 			const count = 50
@@ -204,9 +217,7 @@ func depth(n int) (d int) {
 // crashes has one node in a hundred, two at least, crash while messages are
 // published.
 func crashes(t *testing.T, n *sim.Network, audience int, forwarders bool) {
-	h := newHall(t, n, audience)
-	h.listen(1, audience, "news.>")
-	time.Sleep(time.Second)
+	h := newAudience(t, n, audience, "news.>")
 	h.publish("news.world", 0, 1, 200, time.Second)
 	r := rand.New(rand.NewPCG(7, uint64(audience)))
 	count := 200
