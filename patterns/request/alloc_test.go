@@ -6,6 +6,7 @@ package request_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"testing"
 	"time"
 
@@ -111,17 +112,22 @@ func encodeReply(r wire.Reply, body []byte) []byte {
 	return r.AppendTo(nil)
 }
 
-// caller returns a function that sends one request and gets its reply. The
-// member is this test: it allocates only the frame of the reply, as a link's
-// reader does.
-func callerCost(t testing.TB) func() {
-	w := newWireless()
+// repliesAtOnce has whatever is asked be answered with 1 KiB.
+func (w *wireless) repliesAtOnce() {
 	reply := encodeReply(wire.Reply{}, make([]byte, 1024))
-	w.sent = func(k wire.Kind, parts [][]byte) {
+	w.sent = func(_ wire.Kind, parts [][]byte) {
 		frame := bytes.Clone(reply)
 		copy(frame, parts[0][:8])
 		w.handlers[wire.KindReply](w, frame)
 	}
+}
+
+// callerCost returns a function that sends one request and gets its reply. The
+// member is this test: it allocates only the frame of the reply, as a link's
+// reader does.
+func callerCost(t testing.TB) func() {
+	w := newWireless()
+	w.repliesAtOnce()
 	e := w.engine(t)
 	ctx, m := context.Background(), patterns.Message{Body: make([]byte, 1024)}
 	return func() {
@@ -131,7 +137,7 @@ func callerCost(t testing.TB) func() {
 	}
 }
 
-// member returns a function that has one request handled and waits for the
+// memberCost returns a function that has one request handled and waits for the
 // reply. The caller is this test.
 func memberCost(t testing.TB) func() {
 	w := newWireless()
@@ -147,9 +153,7 @@ func memberCost(t testing.TB) func() {
 	return func() {
 		frame := bytes.Clone(template)
 		id++
-		for i := range 8 {
-			frame[i] = byte(id >> (56 - 8*i))
-		}
+		binary.BigEndian.PutUint64(frame, id)
 		w.handlers[wire.KindRequest](w, frame)
 		<-replied
 	}
@@ -179,12 +183,7 @@ func everybodyCost(t testing.TB, members int, atOnce bool) func() {
 	for i := 1; i < members; i++ {
 		w.view.Members = append(w.view.Members, &cluster.Member{ID: cluster.MemberID(i + 1), Peer: "other", Incarnation: 7})
 	}
-	reply := encodeReply(wire.Reply{}, make([]byte, 1024))
-	w.sent = func(_ wire.Kind, parts [][]byte) {
-		frame := bytes.Clone(reply)
-		copy(frame, parts[0][:8])
-		w.handlers[wire.KindReply](w, frame)
-	}
+	w.repliesAtOnce()
 	e := w.engine(t)
 	ctx, m := context.Background(), patterns.Message{Body: make([]byte, 1024)}
 	took := func(_ *cluster.Member, _ request.Answer, err error) (bool, error) { return true, err }
@@ -216,27 +215,25 @@ func TestAPushAndASurveyCostFewAllocations(t *testing.T) {
 	require.LessOrEqual(t, many-few, 500.0)
 }
 
-// BenchmarkEverybody asks 100 members, at once and, for comparison, one after
-// the other.
-func BenchmarkEverybody(b *testing.B) {
-	for _, atOnce := range []bool{true, false} {
-		b.Run(map[bool]string{true: "at-once", false: "one-by-one"}[atOnce], func(b *testing.B) {
-			f := everybodyCost(b, 100, atOnce)
-			b.ReportAllocs()
-			for b.Loop() {
-				f()
-			}
-		})
-	}
-}
-
-func BenchmarkPush(b *testing.B) {
-	f := pushCost(b)
+// repeats measures f.
+func repeats(b *testing.B, f func()) {
 	b.ReportAllocs()
 	for b.Loop() {
 		f()
 	}
 }
+
+// BenchmarkEverybody asks 100 members, at once and, for comparison, one after
+// the other.
+func BenchmarkEverybody(b *testing.B) {
+	for _, atOnce := range []bool{true, false} {
+		b.Run(map[bool]string{true: "at-once", false: "one-by-one"}[atOnce], func(b *testing.B) {
+			repeats(b, everybodyCost(b, 100, atOnce))
+		})
+	}
+}
+
+func BenchmarkPush(b *testing.B) { repeats(b, pushCost(b)) }
 
 func TestARequestCostsFewAllocations(t *testing.T) {
 	// This test holds the hot path to what is promised for it: at the caller
@@ -251,13 +248,7 @@ func TestARequestCostsFewAllocations(t *testing.T) {
 	require.LessOrEqual(t, member, 2.0)
 }
 
-func BenchmarkCaller(b *testing.B) {
-	f := callerCost(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		f()
-	}
-}
+func BenchmarkCaller(b *testing.B) { repeats(b, callerCost(b)) }
 
 // roundTripCost returns a function that sends a request of that size from one engine to
 // another one, which answers with the same. Links hand frames over, each in memory of
@@ -311,20 +302,10 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}{{"16B", 16}, {"1KB", 1 << 10}, {"64KB", 64 << 10}} {
 		for _, how := range []string{"open", "sealed"} {
 			b.Run(size.name+"/"+how, func(b *testing.B) {
-				f := roundTripCost(b, size.bytes, sealedAndOpen[how])
-				b.ReportAllocs()
-				for b.Loop() {
-					f()
-				}
+				repeats(b, roundTripCost(b, size.bytes, sealedAndOpen[how]))
 			})
 		}
 	}
 }
 
-func BenchmarkMember(b *testing.B) {
-	f := memberCost(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		f()
-	}
-}
+func BenchmarkMember(b *testing.B) { repeats(b, memberCost(b)) }

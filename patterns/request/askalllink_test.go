@@ -26,8 +26,7 @@ func TestLinksAreOpenedForASurvey(t *testing.T) {
 			w.cut(caller, h)
 			w.set(caller, h, func(l *fakeLink) { l.refuse, l.hang = i > 0 && i < 3 || i == 4, i == 3 })
 		}
-		w.wg.Go(func() {
-			time.Sleep(50 * time.Millisecond)
+		w.later(50*time.Millisecond, func() {
 			w.set(caller, hosts[1], func(l *fakeLink) { l.refuse = false })
 			w.unlist("geo", 5)
 		})
@@ -57,8 +56,7 @@ func TestALostLinkIsNotAskedAgain(t *testing.T) {
 			<-ctx.Done()
 			return patterns.Message{}, nil
 		}), patterns.Limits{})
-		w.wg.Go(func() {
-			time.Sleep(10 * time.Millisecond)
+		w.later(10*time.Millisecond, func() {
 			w.cut(caller, host)
 			w.connect(caller, host)
 		})
@@ -69,10 +67,7 @@ func TestALostLinkIsNotAskedAgain(t *testing.T) {
 		require.Equal(t, patterns.ErrInterrupted, err)
 		require.Equal(t, request.Answer{Attempts: 1}, a)
 		require.EqualValues(t, 1, ran.Load())
-		w.wg.Go(func() {
-			time.Sleep(10 * time.Millisecond)
-			w.cut(caller, host)
-		})
+		w.later(10*time.Millisecond, func() { w.cut(caller, host) })
 		_, tally, err := survey(caller, t.Context(), request.All{})
 		require.NoError(t, err)
 		require.Equal(t, patterns.ErrInterrupted, tally.Missing[0].Err)
@@ -86,10 +81,7 @@ func TestAFullLaneIsWaitedFor(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world, caller, _ *fakeNode) {
 		hosts := w.hosts(caller, 2, func(i int) patterns.Handler { return takes(fmt.Sprint(i), 0) })
 		w.set(caller, hosts[0], func(l *fakeLink) { l.full = true })
-		w.wg.Go(func() {
-			time.Sleep(300 * time.Millisecond)
-			w.set(caller, hosts[0], func(l *fakeLink) { l.full = false })
-		})
+		w.later(300*time.Millisecond, func() { w.set(caller, hosts[0], func(l *fakeLink) { l.full = false }) })
 		out, tally, err := survey(caller, t.Context(), request.All{})
 		require.NoError(t, err)
 		require.True(t, tally.Complete)
@@ -111,10 +103,7 @@ func TestClosingEndsASurvey(t *testing.T) {
 		hosts := w.hosts(caller, 2, func(int) patterns.Handler { return stuck })
 		w.cut(caller, hosts[1])
 		w.set(caller, hosts[1], func(l *fakeLink) { l.hang = true })
-		w.wg.Go(func() {
-			time.Sleep(10 * time.Millisecond)
-			caller.stop()
-		})
+		w.later(10*time.Millisecond, caller.stop)
 		_, tally, err := survey(caller, t.Context(), request.All{})
 		require.NoError(t, err)
 		require.Equal(t, []patterns.Missing{

@@ -4,6 +4,7 @@
 package request_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"testing"
@@ -38,7 +39,7 @@ func record(t *testing.T, w *world, a, b *fakeNode, f func()) (all []recorded) {
 	replies := make(map[uint64]wire.Reply)
 	w.set(a, b, func(l *fakeLink) {
 		l.spoil = func(k wire.Kind, body []byte) []byte {
-			if r, err := wire.DecodeRequest(append([]byte(nil), body...)); k == wire.KindRequest && err == nil {
+			if r, err := wire.DecodeRequest(bytes.Clone(body)); k == wire.KindRequest && err == nil {
 				all = append(all, recorded{from: a.id, to: b.id, request: r})
 			}
 			return body
@@ -46,7 +47,7 @@ func record(t *testing.T, w *world, a, b *fakeNode, f func()) (all []recorded) {
 	})
 	w.set(b, a, func(l *fakeLink) {
 		l.spoil = func(k wire.Kind, body []byte) []byte {
-			if r, err := wire.DecodeReply(append([]byte(nil), body...)); k == wire.KindReply && err == nil {
+			if r, err := wire.DecodeReply(bytes.Clone(body)); k == wire.KindReply && err == nil {
 				replies[r.ID] = r
 			}
 			return body
@@ -90,10 +91,9 @@ func TestAClusterKeyThatLeaksLaterOpensNothingRecorded(t *testing.T) {
 	// lives, everything: so it is the right bytes that were tried.
 	for name, keys := range map[string]func(string) *security.Cluster{"own key": ownKeys, "derived key": derivedKeys} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, w *world, _, _ *fakeNode) {
-				change := func(c *request.Config) { c.Keys, c.Seal, c.Acceptor = keys, request.SealAlways, &acceptor{} }
-				caller, host, leaked := w.node("c", change), w.node("h", change), keys("geo")
-				w.connect(caller, host)
+			change := func(c *request.Config) { c.Keys, c.Seal, c.Acceptor = keys, request.SealAlways, &acceptor{} }
+			inBubbleOf(t, change, change, func(t *testing.T, w *world, caller, host *fakeNode) {
+				leaked := keys("geo")
 				s, err := host.engine.AddMember(1, "geo", everyPattern, patterns.Limits{})
 				require.NoError(t, err)
 				w.servers[1] = s

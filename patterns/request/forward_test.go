@@ -246,9 +246,7 @@ func TestDrainWaitsForWhatIsElsewhere(t *testing.T) {
 		require.Error(t, (<-refused).err)
 		require.Empty(t, drained)
 		x.got()[0].Answer(wire.Reply{Tail: tail([]byte("done"))})
-		got := <-out
-		require.NoError(t, got.err)
-		require.Equal(t, "done", string(got.answer.Message.Body))
+		answered(t, out, "done")
 		require.NoError(t, <-drained)
 
 		s = w.forward(host, 2, "never", patterns.Limits{}, all, x)

@@ -19,15 +19,8 @@ func TestALostLinkIsNotHeldAgainstTheMember(t *testing.T) {
 	// This test cuts the link in the middle of a request: the link's state
 	// says all there is to say, so the member is not ejected besides.
 	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
-		never := patterns.HandlerFunc(func(ctx context.Context, _ *patterns.Request) (patterns.Message, error) {
-			<-ctx.Done()
-			return patterns.Message{}, ctx.Err()
-		})
-		w.member(host, 1, "geo", never, patterns.Limits{})
-		w.wg.Go(func() {
-			time.Sleep(100 * time.Millisecond)
-			w.cut(caller, host)
-		})
+		w.member(host, 1, "geo", stuck, patterns.Limits{})
+		w.later(100*time.Millisecond, func() { w.cut(caller, host) })
 		_, err := do(caller, body("x"))
 		require.Equal(t, patterns.ErrInterrupted, err)
 		require.Len(t, w.done, 1)

@@ -6,6 +6,7 @@ package request_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,9 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/request"
 )
 
 // reader is a link whose reader runs what it is given when the test says so.
@@ -44,9 +43,7 @@ func read(t *testing.T, takes *time.Duration, limits patterns.Limits, f func(r *
 			require.NoError(t, err)
 			r.replies = append(r.replies, m)
 		}
-		workers := overlay.NewWorkers(10)
-		e := r.engineWith(t, func(c *request.Config) { c.Exec = workers })
-		_, err := e.AddMember(1, "geo", patterns.Service{
+		_, err := r.engine(t).AddMember(1, "geo", patterns.Service{
 			Request: func(context.Context, *patterns.Request) (patterns.Message, error) {
 				time.Sleep(*takes)
 				return patterns.Message{}, nil
@@ -57,8 +54,6 @@ func read(t *testing.T, takes *time.Duration, limits patterns.Limits, f func(r *
 		m.Deadline = r.LinkTime(time.Now().Add(time.Hour))
 		r.template = m.AppendTo(nil)
 		f(r)
-		require.NoError(t, e.Close())
-		require.NoError(t, workers.Close())
 	})
 }
 
@@ -67,9 +62,7 @@ func (r *reader) ask(n int) {
 	for range n {
 		r.asked++
 		frame := bytes.Clone(r.template)
-		for i := range 8 {
-			frame[i] = byte(r.asked >> (56 - 8*i))
-		}
+		binary.BigEndian.PutUint64(frame, r.asked)
 		r.handlers[wire.KindRequest](r, frame)
 		time.Sleep(time.Second)
 		synctest.Wait()

@@ -165,9 +165,7 @@ func TestALeafTellsItsRelayWhomToAsk(t *testing.T) {
 		require.Zero(t, r.Member)
 		require.Equal(t, tail([]byte("x")), r.Tail)
 		l.reply(wire.Reply{ID: r.ID, From: &wire.From{Attempts: 2, Member: 7, Peer: "p"}}, "y")
-		got := <-out
-		require.NoError(t, got.err)
-		require.Equal(t, "y", string(got.answer.Message.Body))
+		got := answered(t, out, "y")
 		require.Equal(t, 2, got.answer.Attempts)
 		require.Equal(t, cluster.MemberID(7), got.answer.Member.ID)
 	})
@@ -221,9 +219,7 @@ func TestALeafAsksAgainInTheNextSessionOnly(t *testing.T) {
 		require.Empty(t, once)
 		l.lose(4)
 		l.reply(wire.Reply{ID: l.take().ID}, "at last")
-		got := <-once
-		require.NoError(t, got.err)
-		require.Equal(t, "at last", string(got.answer.Message.Body))
+		answered(t, once, "at last")
 	})
 }
 

@@ -25,9 +25,15 @@ import (
 // inBubble runs f with a world of two nodes, caller and host, in virtual time.
 func inBubble(t *testing.T, f func(t *testing.T, w *world, caller, host *fakeNode)) {
 	t.Helper()
+	inBubbleOf(t, nil, nil, f)
+}
+
+// inBubbleOf is inBubble of nodes with other configurations.
+func inBubbleOf(t *testing.T, callers, hosts func(*request.Config), f func(t *testing.T, w *world, caller, host *fakeNode)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		caller, host := w.node("caller", nil), w.node("host", nil)
+		caller, host := w.node("caller", callers), w.node("host", hosts)
 		w.connect(caller, host)
 		f(t, w, caller, host)
 	})
@@ -38,6 +44,14 @@ func body(s string) patterns.Message { return patterns.Message{Body: []byte(s)} 
 // do is Do without options and with a deadline of its own.
 func do(n *fakeNode, m patterns.Message, opts ...patterns.RequestOption) (patterns.Message, error) {
 	return n.engine.Do(context.Background(), "geo", m, patterns.CollectOptions(opts))
+}
+
+// replies sends a request, and has that text back.
+func replies(t *testing.T, n *fakeNode, text string, opts ...patterns.RequestOption) {
+	t.Helper()
+	reply, err := do(n, body("x"), opts...)
+	require.NoError(t, err)
+	require.Equal(t, text, string(reply.Body))
 }
 
 var echo = patterns.HandlerFunc(func(_ context.Context, r *patterns.Request) (patterns.Message, error) {
@@ -218,10 +232,7 @@ func TestEachOutcomeIsToldAsTheTableSays(t *testing.T) {
 				}
 				defer cancel()
 				if test.during != nil {
-					w.wg.Go(func() {
-						time.Sleep(10 * time.Millisecond)
-						test.during(w, caller, host)
-					})
+					w.later(10*time.Millisecond, func() { test.during(w, caller, host) })
 				}
 				begin := time.Now()
 				reply, err := caller.engine.Do(ctx, "geo", test.message, patterns.RequestOptions{})
@@ -290,10 +301,7 @@ func TestAFirstMemberIsWaitedForOnlyWhenAsked(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
 		_, err := do(caller, body("x"))
 		require.ErrorIs(t, err, patterns.ErrNoMembers)
-		w.wg.Go(func() {
-			time.Sleep(time.Second)
-			w.member(host, 9, "geo", echo, patterns.Limits{})
-		})
+		w.later(time.Second, func() { w.member(host, 9, "geo", echo, patterns.Limits{}) })
 		begin := time.Now()
 		_, err = do(caller, body("x"), patterns.WaitForMember())
 		require.NoError(t, err)
@@ -322,9 +330,7 @@ func TestAMemberOnTheOwnNodeIsNoSpecialCase(t *testing.T) {
 		w := newWorld(t)
 		n := w.node("n", nil)
 		w.member(n, 9, "geo", echo, patterns.Limits{})
-		reply, err := do(n, body("x"))
-		require.NoError(t, err)
-		require.Equal(t, "x", string(reply.Body))
+		replies(t, n, "x")
 		require.Equal(t, []wire.Kind{wire.KindRequest, wire.KindReply}, n.link(n.id).sent)
 	})
 }
@@ -401,8 +407,7 @@ func TestWhoIsGoneIsInNoList(t *testing.T) {
 		require.Equal(t, "0000000000000009", list[0].ID)
 
 		w.becomes(9, "gone")
-		w.wg.Go(func() {
-			time.Sleep(time.Second)
+		w.later(time.Second, func() {
 			w.unlist("geo", 8)
 			w.unlist("geo", 9)
 		})

@@ -38,9 +38,7 @@ func TestRequestIsTriedElsewhereWhenItsMemberIsBusy(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		var how patterns.RequestReport
 		begin := time.Now()
-		reply, err := do(caller, body("x"), patterns.Report(&how))
-		require.NoError(t, err)
-		require.Equal(t, "second", string(reply.Body))
+		replies(t, caller, "second", patterns.Report(&how))
 		require.Equal(t, patterns.RequestReport{Member: "0000000000000002", Attempts: 2}, how)
 		require.Equal(t, 4*w.latency, time.Since(begin))
 		require.Equal(t, wire.OutcomeOverloaded, w.done[0].Outcome)
@@ -65,8 +63,7 @@ func TestRequestIsRetriedWhenMemberLeaves(t *testing.T) {
 		w.list("geo", &cluster.Member{ID: 2, Peer: "b", Incarnation: 7})
 		var ok, third atomic.Int64
 		for i := range 100 {
-			w.wg.Go(func() {
-				time.Sleep(time.Duration(i) * time.Millisecond)
+			w.later(time.Duration(i)*time.Millisecond, func() {
 				reply, err := do(caller, body("x"))
 				if err == nil {
 					ok.Add(1)
@@ -97,10 +94,7 @@ func TestAnInterruptedRequestIsSentAgainOnlyIfIdempotent(t *testing.T) {
 	inTriangle(t, takes("first", time.Minute), takes("second", 0), func(t *testing.T, w *world, caller, a, _ *fakeNode) {
 		for _, idempotent := range []bool{false, true} {
 			w.connect(caller, a)
-			w.wg.Go(func() {
-				time.Sleep(100 * time.Millisecond)
-				w.cut(caller, a)
-			})
+			w.later(100*time.Millisecond, func() { w.cut(caller, a) })
 			var how patterns.RequestReport
 			opts := []patterns.RequestOption{patterns.Report(&how)}
 			if idempotent {
@@ -126,15 +120,10 @@ func TestASuspectMembersRequestsAreSentElsewhereIfIdempotent(t *testing.T) {
 	// This test checks that doubt sends a second copy after 20 ms, that the first reply
 	// wins, and that the other member is told to stop.
 	inTriangle(t, takes("first", time.Second), takes("second", 300*time.Millisecond), func(t *testing.T, w *world, caller, a, _ *fakeNode) {
-		w.wg.Go(func() {
-			time.Sleep(100 * time.Millisecond)
-			w.doubt(caller, a)
-		})
+		w.later(100*time.Millisecond, func() { w.doubt(caller, a) })
 		var how patterns.RequestReport
 		begin := time.Now()
-		reply, err := do(caller, body("x"), patterns.Idempotent(), patterns.Report(&how))
-		require.NoError(t, err)
-		require.Equal(t, "second", string(reply.Body))
+		replies(t, caller, "second", patterns.Idempotent(), patterns.Report(&how))
 		require.Equal(t, 422*time.Millisecond, time.Since(begin))
 		require.Equal(t, 2, how.Attempts)
 		time.Sleep(5 * time.Millisecond)
@@ -142,22 +131,12 @@ func TestASuspectMembersRequestsAreSentElsewhereIfIdempotent(t *testing.T) {
 		require.Zero(t, a.engine.Status()[0].Running, "the handler's context has ended")
 	})
 	inTriangle(t, takes("first", 200*time.Millisecond), takes("second", time.Second), func(t *testing.T, w *world, caller, a, _ *fakeNode) {
-		w.wg.Go(func() {
-			time.Sleep(100 * time.Millisecond)
-			w.doubt(caller, a)
-		})
-		reply, err := do(caller, body("x"), patterns.Idempotent())
-		require.NoError(t, err)
-		require.Equal(t, "first", string(reply.Body), "it was only slow")
+		w.later(100*time.Millisecond, func() { w.doubt(caller, a) })
+		replies(t, caller, "first", patterns.Idempotent()) // it was only slow
 	})
 	inTriangle(t, takes("first", time.Second), takes("second", 0), func(t *testing.T, w *world, caller, a, _ *fakeNode) {
-		w.wg.Go(func() {
-			time.Sleep(100 * time.Millisecond)
-			w.doubt(caller, a)
-		})
-		reply, err := do(caller, body("x"))
-		require.NoError(t, err)
-		require.Equal(t, "first", string(reply.Body), "never two copies of what is not idempotent")
+		w.later(100*time.Millisecond, func() { w.doubt(caller, a) })
+		replies(t, caller, "first") // never two copies of what is not idempotent
 	})
 }
 
@@ -190,10 +169,7 @@ func TestAnotherMemberOnALostNodeIsNoChoice(t *testing.T) {
 		}
 		w.member(b, 4, "geo", takes("b", 0), patterns.Limits{})
 		w.set(caller, a, func(l *fakeLink) { l.hang = true })
-		w.wg.Go(func() {
-			time.Sleep(10 * time.Millisecond)
-			w.cut(caller, a)
-		})
+		w.later(10*time.Millisecond, func() { w.cut(caller, a) })
 		var how patterns.RequestReport
 		begin := time.Now()
 		_, err := do(caller, body("x"), patterns.Idempotent(), patterns.Report(&how))
@@ -210,28 +186,24 @@ func TestARestartedMemberIsFoundAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
 		w.unknown = true // so that the empty view is not believed
 		w.member(host, 1, "geo", stuck, patterns.Limits{})
-		w.wg.Go(func() {
-			time.Sleep(50 * time.Millisecond)
+		w.later(50*time.Millisecond, func() {
 			w.unlist("geo", 1)
 			w.cut(caller, host)
 			time.Sleep(time.Second)
 			w.member(host, 2, "geo", takes("again", 0), patterns.Limits{})
 		})
 		begin := time.Now()
-		reply, err := do(caller, body("x"), patterns.Idempotent())
-		require.NoError(t, err)
-		require.Equal(t, "again", string(reply.Body))
+		replies(t, caller, "again", patterns.Idempotent())
 		require.Less(t, time.Since(begin), 1400*time.Millisecond)
 
 		w.unlist("geo", 2)
 		w.member(host, 3, "geo", stuck, patterns.Limits{})
-		w.wg.Go(func() {
-			time.Sleep(50 * time.Millisecond)
+		w.later(50*time.Millisecond, func() {
 			w.unlist("geo", 3)
 			w.cut(caller, host)
 		})
 		begin = time.Now()
-		_, err = do(caller, body("x"), patterns.Idempotent())
+		_, err := do(caller, body("x"), patterns.Idempotent())
 		require.Equal(t, patterns.ErrInterrupted, err)
 		require.InDelta(t, 2050*time.Millisecond, time.Since(begin), float64(250*time.Millisecond))
 	})
@@ -275,8 +247,7 @@ func TestOnlyWhoWasAskedCanAnswer(t *testing.T) {
 		w.member(host, 1, "geo", takes("true", 50*time.Millisecond), patterns.Limits{})
 		liar := w.node("liar", nil)
 		w.connect(caller, liar)
-		w.wg.Go(func() {
-			time.Sleep(10 * time.Millisecond)
+		w.later(10*time.Millisecond, func() {
 			for id := range uint64(10) {
 				_, _ = liar.link(caller.id).Send(0, wire.KindReply, encodeReply(wire.Reply{ID: id}, []byte("false")))
 			}
@@ -284,9 +255,7 @@ func TestOnlyWhoWasAskedCanAnswer(t *testing.T) {
 			_, _ = liar.link(caller.id).Send(0, wire.KindCancel, []byte("garbage"))
 			_, _ = liar.link(caller.id).Send(0, wire.KindRequest, []byte("garbage"))
 		})
-		reply, err := do(caller, body("x"))
-		require.NoError(t, err)
-		require.Equal(t, "true", string(reply.Body))
+		replies(t, caller, "true")
 		require.Equal(t, map[string]uint64{"reply_late": 10, "malformed": 3}, caller.engine.Drops())
 	})
 }

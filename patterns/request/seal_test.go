@@ -5,6 +5,7 @@ package request_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"testing"
 	"testing/synctest"
 
@@ -16,7 +17,11 @@ import (
 	"github.com/arke-mesh/arke/security"
 )
 
+// withKey gives a node that key of every cluster; 0 = the derived one.
 func withKey(b byte) func(*request.Config) {
+	if b == 0 {
+		return nil
+	}
 	return func(c *request.Config) {
 		c.Keys = func(name string) *security.Cluster {
 			return security.NewCluster(name, []security.KeyVersion{{Version: 1, Key: security.Key{b}}})
@@ -28,16 +33,7 @@ func withKey(b byte) func(*request.Config) {
 // derived.
 func sealedPair(t *testing.T, callerKey, hostKey byte, f func(t *testing.T, w *world, caller, host *fakeNode)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		change := func(key byte) func(*request.Config) {
-			if key == 0 {
-				return nil
-			}
-			return withKey(key)
-		}
-		caller, host := w.node("caller", change(callerKey)), w.node("host", change(hostKey))
-		w.connect(caller, host)
+	inBubbleOf(t, withKey(callerKey), withKey(hostKey), func(t *testing.T, w *world, caller, host *fakeNode) {
 		w.member(host, 1, "geo", echo, patterns.Limits{MessageBytes: 1 << 20})
 		f(t, w, caller, host)
 	})
@@ -98,11 +94,8 @@ func TestWhatIsAddressedToAClusterWithItsOwnKeyIsSealed(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, contains(*seen, "body-secret") && contains(*seen, "header-secret"), "the link itself is encrypted")
 	})
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		always := func(c *request.Config) { c.Seal = request.SealAlways }
-		caller, host, lax := w.node("caller", always), w.node("host", always), w.node("lax", nil)
-		w.connect(caller, host)
+	inWorldWith(t, request.SealAlways, func(t *testing.T, w *world, caller, host *fakeNode) {
+		lax := w.node("lax", nil)
 		w.connect(lax, host)
 		w.member(host, 1, "geo", echo, patterns.Limits{})
 		seen := wiretap(w, caller, host)
@@ -186,7 +179,7 @@ func TestOnlyASealedReplyIsBelieved(t *testing.T) {
 	// interrupted, because the handler has run.
 	for name, spoil := range map[string]func([]byte) []byte{
 		"changed":  func(b []byte) []byte { b[len(b)-1] ^= 1; return b },
-		"in clear": func(b []byte) []byte { return encodeReply(wire.Reply{ID: b64(b)}, []byte("lie")) },
+		"in clear": func(b []byte) []byte { return encodeReply(wire.Reply{ID: binary.BigEndian.Uint64(b)}, []byte("lie")) },
 		"another's": func(b []byte) []byte {
 			b[7]++ // of the request before, under this one's id
 			return b
@@ -215,11 +208,4 @@ func TestOnlyASealedReplyIsBelieved(t *testing.T) {
 			})
 		})
 	}
-}
-
-func b64(b []byte) (n uint64) {
-	for _, c := range b[:8] {
-		n = n<<8 | uint64(c)
-	}
-	return n
 }

@@ -251,12 +251,8 @@ func TestCloseEndsEverythingAndWaits(t *testing.T) {
 func TestANodeWithoutFreeWorkersRefuses(t *testing.T) {
 	// This test checks the bound on handlers over all members of a node: what
 	// finds no worker is refused at once, and the queue behind it moves on.
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		few := overlay.NewWorkers(1)
-		caller := w.node("caller", nil)
-		host := w.node("host", func(c *request.Config) { c.Exec = few })
-		w.connect(caller, host)
+	few := overlay.NewWorkers(1)
+	inBubbleOf(t, nil, func(c *request.Config) { c.Exec = few }, func(t *testing.T, w *world, caller, host *fakeNode) {
 		w.member(host, 1, "geo", takes("x", 100*time.Millisecond), patterns.Limits{Concurrency: 2, QueueLength: 1})
 		first, second := w.ask(caller, t.Context(), body("x")), w.ask(caller, t.Context(), body("y"))
 		require.Equal(t, patterns.ErrOverloaded, <-second)

@@ -44,9 +44,7 @@ func TestWhatWasNotWrittenGoesElsewhere(t *testing.T) {
 				out, _ := start(caller, request.Ask{Cluster: "geo", Message: body("x"), Options: patterns.RequestOptions{Idempotent: idempotent}})
 				time.Sleep(5 * time.Millisecond)
 				w.doubt(caller, host)
-				got := <-out
-				require.NoError(t, got.err)
-				require.Equal(t, "other", string(got.answer.Message.Body))
+				got := answered(t, out, "other")
 				require.Equal(t, 7*time.Millisecond, got.after)
 				w.resume(caller, host)
 				time.Sleep(10 * time.Millisecond)
@@ -68,9 +66,7 @@ func TestWhatWasNotWrittenWaitsWhereNobodyElseCanBeAsked(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Empty(t, out)
 		w.resume(caller, host)
-		got := <-out
-		require.NoError(t, got.err)
-		require.Equal(t, "only", string(got.answer.Message.Body))
+		got := answered(t, out, "only")
 		require.Equal(t, 1, got.answer.Attempts)
 	})
 }
@@ -83,9 +79,7 @@ func TestWhatMayBeRepeatedIsSoonTriedElsewhere(t *testing.T) {
 		out, _ := start(caller, request.Ask{Cluster: "geo", Options: patterns.RequestOptions{Idempotent: true}})
 		time.Sleep(5 * time.Millisecond)
 		w.doubt(caller, host)
-		got := <-out
-		require.NoError(t, got.err)
-		require.Equal(t, "other", string(got.answer.Message.Body))
+		got := answered(t, out, "other")
 		require.Equal(t, 27*time.Millisecond, got.after)
 		w.set(host, caller, func(l *fakeLink) { l.frozen = false })
 	})
@@ -99,9 +93,7 @@ func TestAConnectionThatIsSoonBackCostsNoSecondAttempt(t *testing.T) {
 		w.doubt(caller, host)
 		time.Sleep(15 * time.Millisecond)
 		w.resume(caller, host)
-		got := <-out
-		require.NoError(t, got.err)
-		require.Equal(t, "first", string(got.answer.Message.Body))
+		got := answered(t, out, "first")
 		require.Equal(t, 1, got.answer.Attempts)
 		require.Zero(t, other.engine.Status()[0].Handled)
 	})
@@ -119,9 +111,7 @@ func TestWhatMayNotBeRepeatedWaitsForItsSession(t *testing.T) {
 		require.Empty(t, out)
 		w.set(host, caller, func(l *fakeLink) { l.frozen = false })
 		w.resume(caller, host)
-		got := <-out
-		require.NoError(t, got.err)
-		require.Equal(t, "first", string(got.answer.Message.Body))
+		answered(t, out, "first")
 
 		out, _ = start(caller, request.Ask{Cluster: "geo"})
 		time.Sleep(5 * time.Millisecond)
@@ -170,9 +160,7 @@ func TestALinkThatKeepsBreakingDoesNotUseUpTheAttempts(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		require.Empty(t, out)
 		w.resume(caller, third)
-		got := <-out
-		require.NoError(t, got.err)
-		require.Equal(t, "third", string(got.answer.Message.Body))
+		got := answered(t, out, "third")
 		require.Equal(t, 3, got.answer.Attempts)
 	})
 }

@@ -31,6 +31,15 @@ func start(n *fakeNode, a request.Ask) (out chan outcome, cancel func()) {
 	return out, n.engine.Start(a, func(a request.Answer, err error) { out <- outcome{a, err, time.Since(began)} })
 }
 
+// answered waits for the outcome of a call: it is that answer.
+func answered(t *testing.T, out chan outcome, text string) outcome {
+	t.Helper()
+	got := <-out
+	require.NoError(t, got.err)
+	require.Equal(t, text, string(got.answer.Message.Body))
+	return got
+}
+
 func TestAStartedCallHasTheOutcomeOfAnAsk(t *testing.T) {
 	// A reply, a refusal, what is refused before it is sent, and a deadline come to
 	// who does not wait as they do to who does.
@@ -39,9 +48,7 @@ func TestAStartedCallHasTheOutcomeOfAnAsk(t *testing.T) {
 		w.member(host, 2, "no", refuses(100, "no such zone"), patterns.Limits{})
 		w.member(host, 3, "slow", takes("late", time.Minute), patterns.Limits{})
 		out, _ := start(caller, request.Ask{Cluster: "geo", Message: body("x")})
-		got := <-out
-		require.NoError(t, got.err)
-		require.Equal(t, "x", string(got.answer.Message.Body))
+		got := answered(t, out, "x")
 		require.Equal(t, cluster.MemberID(1), got.answer.Member.ID)
 		require.Equal(t, 1, got.answer.Attempts)
 		require.Equal(t, 2*time.Millisecond, got.after)
@@ -154,12 +161,8 @@ func TestATailTravelsAsItIs(t *testing.T) {
 // inWorldWith is inBubble with nodes that seal as they are told.
 func inWorldWith(t *testing.T, seal request.Seal, f func(t *testing.T, w *world, caller, host *fakeNode)) {
 	t.Helper()
-	inBubble(t, func(t *testing.T, w *world, _, _ *fakeNode) {
-		change := func(c *request.Config) { c.Seal = seal }
-		caller, host := w.node("c", change), w.node("h", change)
-		w.connect(caller, host)
-		f(t, w, caller, host)
-	})
+	change := func(c *request.Config) { c.Seal = seal }
+	inBubbleOf(t, change, change, f)
 }
 
 func TestAStartedCallMayBeOverAtOnce(t *testing.T) {

@@ -78,6 +78,14 @@ func (w *world) close() {
 	require.Zero(w.t, w.watches, "each Watch has a Release")
 }
 
+// later does something a while from now, which the test waits for at its end.
+func (w *world) later(d time.Duration, f func()) {
+	w.wg.Go(func() {
+		time.Sleep(d)
+		f()
+	})
+}
+
 // fakeNode is one node: an engine, and the Links and Directory that it sees.
 type fakeNode struct {
 	w       *world
