@@ -21,6 +21,14 @@ func (w *world) resume(a, b *fakeNode) {
 	a.link(b.id).event(overlay.PeerEvent{Type: overlay.LinkRecovered, Peer: b.id, Session: session})
 }
 
+// breaks starts a call, and breaks the connection to host 5 ms later.
+func (w *world) breaks(caller, host *fakeNode, a request.Ask) chan outcome {
+	out, _ := start(caller, a)
+	time.Sleep(5 * time.Millisecond)
+	w.doubt(caller, host)
+	return out
+}
+
 // inTwo is inBubble with a second member, on a node of its own; the first is
 // asked first.
 func inTwo(t *testing.T, first patterns.Handler, f func(t *testing.T, w *world, caller, host, other *fakeNode)) {
@@ -41,9 +49,7 @@ func TestWhatWasNotWrittenGoesElsewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inTwo(t, takes("first", 0), func(t *testing.T, w *world, caller, host, _ *fakeNode) {
 				w.set(caller, host, func(l *fakeLink) { l.holds = true })
-				out, _ := start(caller, request.Ask{Cluster: "geo", Message: body("x"), Options: patterns.RequestOptions{Idempotent: idempotent}})
-				time.Sleep(5 * time.Millisecond)
-				w.doubt(caller, host)
+				out := w.breaks(caller, host, request.Ask{Cluster: "geo", Message: body("x"), Options: patterns.RequestOptions{Idempotent: idempotent}})
 				got := answered(t, out, "other")
 				require.Equal(t, 7*time.Millisecond, got.after)
 				w.resume(caller, host)
@@ -60,9 +66,7 @@ func TestWhatWasNotWrittenWaitsWhereNobodyElseCanBeAsked(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
 		w.member(host, 1, "geo", takes("only", 0), patterns.Limits{})
 		w.set(caller, host, func(l *fakeLink) { l.holds = true })
-		out, _ := start(caller, request.Ask{Cluster: "geo"})
-		time.Sleep(5 * time.Millisecond)
-		w.doubt(caller, host)
+		out := w.breaks(caller, host, request.Ask{Cluster: "geo"})
 		time.Sleep(time.Second)
 		require.Empty(t, out)
 		w.resume(caller, host)
@@ -76,9 +80,7 @@ func TestWhatMayBeRepeatedIsSoonTriedElsewhere(t *testing.T) {
 	// asked; the first attempt stays open, and whoever replies first has answered.
 	inTwo(t, takes("first", 50*time.Millisecond), func(t *testing.T, w *world, caller, host, _ *fakeNode) {
 		w.set(host, caller, func(l *fakeLink) { l.frozen = true })
-		out, _ := start(caller, request.Ask{Cluster: "geo", Options: patterns.RequestOptions{Idempotent: true}})
-		time.Sleep(5 * time.Millisecond)
-		w.doubt(caller, host)
+		out := w.breaks(caller, host, request.Ask{Cluster: "geo", Options: patterns.RequestOptions{Idempotent: true}})
 		got := answered(t, out, "other")
 		require.Equal(t, 27*time.Millisecond, got.after)
 		w.set(host, caller, func(l *fakeLink) { l.frozen = false })
@@ -88,9 +90,7 @@ func TestWhatMayBeRepeatedIsSoonTriedElsewhere(t *testing.T) {
 func TestAConnectionThatIsSoonBackCostsNoSecondAttempt(t *testing.T) {
 	// It is back within 20 ms: the request goes on where it is.
 	inTwo(t, takes("first", 50*time.Millisecond), func(t *testing.T, w *world, caller, host, other *fakeNode) {
-		out, _ := start(caller, request.Ask{Cluster: "geo", Options: patterns.RequestOptions{Idempotent: true}})
-		time.Sleep(5 * time.Millisecond)
-		w.doubt(caller, host)
+		out := w.breaks(caller, host, request.Ask{Cluster: "geo", Options: patterns.RequestOptions{Idempotent: true}})
 		time.Sleep(15 * time.Millisecond)
 		w.resume(caller, host)
 		got := answered(t, out, "first")
@@ -103,9 +103,7 @@ func TestWhatMayNotBeRepeatedWaitsForItsSession(t *testing.T) {
 	// A request that was written waits for the connection to come back, and then has
 	// its reply; it is interrupted when the session ends, and not before.
 	inTwo(t, takes("first", 50*time.Millisecond), func(t *testing.T, w *world, caller, host, other *fakeNode) {
-		out, _ := start(caller, request.Ask{Cluster: "geo"})
-		time.Sleep(5 * time.Millisecond)
-		w.doubt(caller, host)
+		out := w.breaks(caller, host, request.Ask{Cluster: "geo"})
 		w.set(host, caller, func(l *fakeLink) { l.frozen = true })
 		time.Sleep(time.Second)
 		require.Empty(t, out)
@@ -113,9 +111,7 @@ func TestWhatMayNotBeRepeatedWaitsForItsSession(t *testing.T) {
 		w.resume(caller, host)
 		answered(t, out, "first")
 
-		out, _ = start(caller, request.Ask{Cluster: "geo"})
-		time.Sleep(5 * time.Millisecond)
-		w.doubt(caller, host)
+		out = w.breaks(caller, host, request.Ask{Cluster: "geo"})
 		w.set(host, caller, func(l *fakeLink) { l.frozen = true })
 		time.Sleep(time.Second)
 		require.Empty(t, out)
@@ -128,9 +124,7 @@ func TestWhatMayNotBeRepeatedWaitsForItsSession(t *testing.T) {
 func TestAProcessThatIsGoneIsNotWaitedFor(t *testing.T) {
 	// The session ends before patience does: what may be repeated goes elsewhere at once.
 	inTwo(t, takes("first", time.Second), func(t *testing.T, w *world, caller, host, _ *fakeNode) {
-		out, _ := start(caller, request.Ask{Cluster: "geo", Options: patterns.RequestOptions{Idempotent: true}})
-		time.Sleep(5 * time.Millisecond)
-		w.doubt(caller, host)
+		out := w.breaks(caller, host, request.Ask{Cluster: "geo", Options: patterns.RequestOptions{Idempotent: true}})
 		time.Sleep(5 * time.Millisecond)
 		w.cut(caller, host)
 		got := <-out

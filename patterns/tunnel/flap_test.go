@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -18,43 +19,37 @@ func TestTunnelsOutliveTheirConnection(t *testing.T) {
 	// This test breaks the connection again and again while tunnels are at work,
 	// and while one is idle: nothing is lost, doubled or moved, all end in good
 	// order, and none is interrupted.
-	for name, change := range ways {
-		t.Run(name, func(t *testing.T) {
-			play(t, func(t *testing.T, s *stage) {
-				a, b := s.pair(echo, patterns.Limits{}, change...)
-				idle := s.open(a, "")
-				stop := make(chan struct{})
-				s.net.Go("break", func() {
-					for {
-						select {
-						case <-time.After(250 * time.Millisecond):
-							s.net.Break([]string{"a"}, []string{"b"})
-						case <-stop:
-							return
-						}
-					}
-				})
-				const tunnels = 20
-				outcomes := make(chan string, tunnels)
-				for i := range tunnels {
-					s.net.Go(fmt.Sprint("tunnel ", i), func() { outcomes <- journey(a, i) })
-					time.Sleep(100 * time.Millisecond)
+	bothWays(t, func(t *testing.T, s *stage, change []func(*node.Config)) {
+		a, b := s.pair(echo, patterns.Limits{}, change...)
+		idle := s.open(a, "")
+		stop := make(chan struct{})
+		s.net.Go("break", func() {
+			for {
+				select {
+				case <-time.After(250 * time.Millisecond):
+					s.net.Break([]string{"a"}, []string{"b"})
+				case <-stop:
+					return
 				}
-				for range tunnels {
-					require.Equal(t, "done", <-outcomes)
-				}
-				close(stop)
-				require.NoError(t, idle.Send(t.Context(), []byte("still here")))
-				body, err := idle.Receive(t.Context())
-				require.NoError(t, err)
-				require.Equal(t, "still here", string(body))
-				require.NoError(t, idle.CloseSend())
-				require.NoError(t, done(t, idle))
-				time.Sleep(time.Second)
-				requireNothingLeft(t, a, b)
-			})
+			}
 		})
-	}
+		const tunnels = 20
+		outcomes := make(chan string, tunnels)
+		for i := range tunnels {
+			s.net.Go(fmt.Sprint("tunnel ", i), func() { outcomes <- journey(a, i) })
+			time.Sleep(100 * time.Millisecond)
+		}
+		for range tunnels {
+			require.Equal(t, "done", <-outcomes)
+		}
+		close(stop)
+		require.NoError(t, idle.Send(t.Context(), []byte("still here")))
+		receives(t, idle, "still here")
+		require.NoError(t, idle.CloseSend())
+		require.NoError(t, done(t, idle))
+		time.Sleep(time.Second)
+		requireNothingLeft(t, a, b)
+	})
 }
 
 func TestATunnelEndsWithItsSession(t *testing.T) {
@@ -73,9 +68,7 @@ func TestATunnelEndsWithItsSession(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		require.NoError(t, tunnel.Send(t.Context(), []byte("kept")))
 		s.net.Mend([]string{"a", "b"}, []string{"a", "b"})
-		body, err := tunnel.Receive(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, "kept", string(body))
+		receives(t, tunnel, "kept")
 
 		apart()
 		begin := time.Now()

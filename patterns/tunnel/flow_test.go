@@ -66,32 +66,28 @@ func TestALargeMessagePassesASmallWindow(t *testing.T) {
 	// This test streams one message of 64 MiB through a node whose whole budget
 	// is one window of 64 KiB: it arrives whole, and what was received and not
 	// read never had more than that.
-	for name, change := range ways {
-		t.Run(name, func(t *testing.T) {
-			play(t, func(t *testing.T, s *stage) {
-				var g *gauge
-				var got int64
-				small := func(c *node.Config) { c.TunnelBytes = 88 << 10 } // three quarters are for one usual window
-				a := s.node("a", change...)
-				b := s.node("b", append(change, small)...)
-				s.serve(b, func(ctx context.Context, t patterns.Tunnel) (err error) {
-					g = &gauge{sum: sha256.New(), n: b}
-					got, err = t.ReceiveTo(ctx, g)
-					return err
-				}, patterns.Limits{})
-				tunnel := s.open(a, "")
-				r := newEndless(64 << 20)
-				n, err := tunnel.SendFrom(t.Context(), r)
-				require.NoError(t, err)
-				require.EqualValues(t, 64<<20, n)
-				require.NoError(t, tunnel.CloseSend())
-				require.NoError(t, done(t, tunnel))
-				require.EqualValues(t, 64<<20, got)
-				require.Equal(t, r.sum.Sum(nil), g.sum.Sum(nil))
-				require.Equal(t, 64<<10, g.most)
-			})
-		})
-	}
+	bothWays(t, func(t *testing.T, s *stage, change []func(*node.Config)) {
+		var g *gauge
+		var got int64
+		small := func(c *node.Config) { c.TunnelBytes = 88 << 10 } // three quarters are for one usual window
+		a := s.node("a", change...)
+		b := s.node("b", append(change, small)...)
+		s.serve(b, func(ctx context.Context, t patterns.Tunnel) (err error) {
+			g = &gauge{sum: sha256.New(), n: b}
+			got, err = t.ReceiveTo(ctx, g)
+			return err
+		}, patterns.Limits{})
+		tunnel := s.open(a, "")
+		r := newEndless(64 << 20)
+		n, err := tunnel.SendFrom(t.Context(), r)
+		require.NoError(t, err)
+		require.EqualValues(t, 64<<20, n)
+		require.NoError(t, tunnel.CloseSend())
+		require.NoError(t, done(t, tunnel))
+		require.EqualValues(t, 64<<20, got)
+		require.Equal(t, r.sum.Sum(nil), g.sum.Sum(nil))
+		require.Equal(t, 64<<10, g.most)
+	})
 }
 
 func TestAMessageBeyondTheLimitStaysForReceiveTo(t *testing.T) {
@@ -241,10 +237,7 @@ func TestManySmallMessagesCostCreditBesideTheirBytes(t *testing.T) {
 	// This test sends messages of one byte to a member that does not read: what
 	// they cost in memory is bounded, too.
 	play(t, func(t *testing.T, s *stage) {
-		a, _ := s.pair(func(ctx context.Context, t patterns.Tunnel) error {
-			<-ctx.Done()
-			return nil
-		}, patterns.Limits{})
+		a, _ := s.pair(wait, patterns.Limits{})
 		tunnel := s.open(a, "")
 		n := 0
 		for tunnel.TrySend([]byte{1}) == nil {

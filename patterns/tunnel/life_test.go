@@ -21,48 +21,54 @@ import (
 // ways are the configurations in which everything has to work.
 var ways = map[string][]func(*node.Config){"plain": nil, "sealed": {sealed}}
 
+// bothWays plays f in each of them.
+func bothWays(t *testing.T, f func(t *testing.T, s *stage, change []func(*node.Config))) {
+	t.Helper()
+	for name, change := range ways {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(t *testing.T, s *stage) { f(t, s, change) })
+		})
+	}
+}
+
 func TestATunnelCarriesMessagesBothWaysAndEndsInGoodOrder(t *testing.T) {
 	// This test opens a tunnel, gets every message back whole, whatever its
 	// size, closes its direction and sees both sides end without an error,
 	// with nothing left of it at either node.
-	for name, change := range ways {
-		t.Run(name, func(t *testing.T) {
-			play(t, func(t *testing.T, s *stage) {
-				var info patterns.TunnelInfo
-				a, b := s.pair(func(ctx context.Context, t patterns.Tunnel) error {
-					info = t.Info()
-					return echo(ctx, t)
-				}, patterns.Limits{}, change...)
-				tunnel, err := a.OpenTunnel(t.Context(), "pipe", patterns.Message{
-					Headers: patterns.Headers{{Key: "k", Value: "v"}}, Body: []byte("hello"),
-				})
-				require.NoError(t, err)
-				for _, size := range []int{0, 1, 1000, 64 << 10, 65<<10 + 1, 1 << 20} {
-					sent := pattern(size, size)
-					done := make(chan error)
-					go func() { done <- tunnel.Send(t.Context(), sent) }()
-					got, err := tunnel.Receive(t.Context())
-					require.NoError(t, err)
-					require.True(t, bytes.Equal(sent, got), size)
-					require.NoError(t, <-done)
-				}
-				require.NoError(t, tunnel.CloseSend())
-				require.ErrorIs(t, tunnel.Send(t.Context(), nil), patterns.ErrClosed)
-				_, err = tunnel.Receive(t.Context())
-				require.ErrorIs(t, err, io.EOF)
-				require.NoError(t, done(t, tunnel))
-				require.NoError(t, tunnel.Close())
-
-				require.Equal(t, "hello", string(info.Open.Body))
-				require.Equal(t, "v", info.Open.Headers.Get("k"))
-				require.Equal(t, a.Self().String(), info.Peer)
-				require.Equal(t, b.Self().String(), tunnel.Info().Peer)
-				require.Equal(t, info.Member, tunnel.Info().Member)
-				time.Sleep(time.Second)
-				requireNothingLeft(t, a, b)
-			})
+	bothWays(t, func(t *testing.T, s *stage, change []func(*node.Config)) {
+		var info patterns.TunnelInfo
+		a, b := s.pair(func(ctx context.Context, t patterns.Tunnel) error {
+			info = t.Info()
+			return echo(ctx, t)
+		}, patterns.Limits{}, change...)
+		tunnel, err := a.OpenTunnel(t.Context(), "pipe", patterns.Message{
+			Headers: patterns.Headers{{Key: "k", Value: "v"}}, Body: []byte("hello"),
 		})
-	}
+		require.NoError(t, err)
+		for _, size := range []int{0, 1, 1000, 64 << 10, 65<<10 + 1, 1 << 20} {
+			sent := pattern(size, size)
+			done := make(chan error)
+			go func() { done <- tunnel.Send(t.Context(), sent) }()
+			got, err := tunnel.Receive(t.Context())
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(sent, got), size)
+			require.NoError(t, <-done)
+		}
+		require.NoError(t, tunnel.CloseSend())
+		require.ErrorIs(t, tunnel.Send(t.Context(), nil), patterns.ErrClosed)
+		_, err = tunnel.Receive(t.Context())
+		require.ErrorIs(t, err, io.EOF)
+		require.NoError(t, done(t, tunnel))
+		require.NoError(t, tunnel.Close())
+
+		require.Equal(t, "hello", string(info.Open.Body))
+		require.Equal(t, "v", info.Open.Headers.Get("k"))
+		require.Equal(t, a.Self().String(), info.Peer)
+		require.Equal(t, b.Self().String(), tunnel.Info().Peer)
+		require.Equal(t, info.Member, tunnel.Info().Member)
+		time.Sleep(time.Second)
+		requireNothingLeft(t, a, b)
+	})
 }
 
 // requireNothingLeft checks that no tunnel has a place, memory or a counter at
@@ -111,9 +117,7 @@ func TestEachSideMayGoOnAfterTheOtherHasEnded(t *testing.T) {
 func TestAResetTellsTheOtherSideCodeAndText(t *testing.T) {
 	// This test resets from either side, by a handler's error and by its
 	// panic, and looks at what both sides get.
-	for name, change := range ways {
-		t.Run(name, func(t *testing.T) { play(t, func(t *testing.T, s *stage) { resets(t, s, change) }) })
-	}
+	bothWays(t, resets)
 }
 
 func resets(t *testing.T, s *stage, change []func(*node.Config)) {
@@ -234,10 +238,8 @@ func TestALostPeerInterruptsATunnelAtBothEnds(t *testing.T) {
 		s.net.Crash("b")
 		require.NoError(t, b.Close())
 		require.ErrorIs(t, done(t, tunnel), patterns.ErrInterrupted)
-		body, err := tunnel.Receive(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, "last words", string(body))
-		_, err = tunnel.Receive(t.Context())
+		receives(t, tunnel, "last words")
+		_, err := tunnel.Receive(t.Context())
 		require.ErrorIs(t, err, patterns.ErrInterrupted)
 		require.ErrorIs(t, tunnel.Send(t.Context(), nil), patterns.ErrInterrupted)
 		requireNothingLeft(t, a)
@@ -248,10 +250,7 @@ func TestAHungPeerIsNoticed(t *testing.T) {
 	// This test freezes the member's node without a word: an idle tunnel ends
 	// when the silent link is given up, because it has heartbeats run.
 	play(t, func(t *testing.T, s *stage) {
-		a, _ := s.pair(func(ctx context.Context, t patterns.Tunnel) error {
-			<-ctx.Done()
-			return nil
-		}, patterns.Limits{})
+		a, _ := s.pair(wait, patterns.Limits{})
 		tunnel := s.open(a, "")
 		time.Sleep(time.Minute)
 		s.net.Pause("b")
@@ -296,9 +295,7 @@ func TestDeadlinesOfSendAndReceive(t *testing.T) {
 		tunnel = s.open(a, "drip")
 		_, err = tunnel.Receive(within(t, 500*time.Millisecond))
 		require.ErrorAs(t, err, &late)
-		body, err := tunnel.Receive(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, "slow message", string(body))
+		receives(t, tunnel, "slow message")
 	})
 }
 
@@ -350,9 +347,7 @@ func TestTunnelsToOneself(t *testing.T) {
 		s.serve(a, echo, patterns.Limits{})
 		tunnel := s.open(a, "", patterns.WaitForMember())
 		require.NoError(t, tunnel.Send(t.Context(), []byte("me")))
-		body, err := tunnel.Receive(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, "me", string(body))
+		receives(t, tunnel, "me")
 		require.NoError(t, tunnel.CloseSend())
 		require.NoError(t, done(t, tunnel))
 		time.Sleep(time.Second)

@@ -193,9 +193,7 @@ func TestDrainWaitsForTheHandlers(t *testing.T) {
 		_, err := a.OpenTunnel(within(t, time.Second), "pipe", patterns.Message{})
 		require.Error(t, err)
 		require.NoError(t, tunnel.Send(t.Context(), []byte("still here")))
-		body, err := tunnel.Receive(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, "still here", string(body))
+		receives(t, tunnel, "still here")
 		require.NoError(t, tunnel.CloseSend())
 		require.NoError(t, done(t, tunnel))
 		ended := <-result

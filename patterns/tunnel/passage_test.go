@@ -111,30 +111,10 @@ func (s *passed) must() *Tunnel {
 	return t
 }
 
-// pair opens a tunnel whose member's end is the test's.
-func (s *passed) pair() (opener, member *Tunnel) {
-	members := make(chan *Tunnel, 1)
-	was := s.handler
-	s.handler = func(_ context.Context, t patterns.Tunnel) error {
-		t.(*Tunnel).Detach()
-		members <- t.(*Tunnel)
-		return nil
-	}
-	opener, member = s.must(), <-members
-	s.handler = was
-	synctest.Wait()
-	return opener, member
-}
-
 func (s *passed) requireNothingLeft() {
 	s.t.Helper()
 	synctest.Wait()
-	for _, p := range []*party{s.opener, s.near, s.far, s.at} {
-		require.Zero(s.t, p.engine.Status(), p.id)
-		require.Empty(s.t, p.engine.table.peers, p.id)
-		require.Empty(s.t, p.engine.table.openings, p.id)
-		require.Empty(s.t, p.engine.table.places, p.id)
-	}
+	requireIdle(s.t, s.opener, s.near, s.far, s.at)
 	require.Zero(s.t, s.passages.Open())
 	require.Zero(s.t, s.passages.budget.Used())
 	require.Zero(s.t, s.passages.inLine.Load())
@@ -151,13 +131,7 @@ func TestAGatewayPassesTunnelsOnThatItCantRead(t *testing.T) {
 	// ends them. What came to the gateway has no word of it; a tunnel that is not sealed
 	// shows that it would be seen. Nothing is left at any of the four nodes.
 	inPassage(t, func(t *testing.T, s *passed) {
-		result := make(chan error, 3)
-		for i := range 3 {
-			go func() { result <- roundTrips(s.must(), i) }()
-		}
-		for range 3 {
-			require.NoError(t, <-result)
-		}
+		severalRoundTrips(t, s.must)
 		tunnel := s.must()
 		require.Equal(t, peer.ID("member's node").String(), tunnel.Info().Peer)
 		require.NoError(t, tunnel.Send(t.Context(), []byte("a word that nobody else may read")))
@@ -234,13 +208,9 @@ func TestBothEndsOfAPassageLearnHowItEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inPassage(t, func(t *testing.T, s *passed) {
-				opener, member := s.pair()
+				opener, member := pair(&s.handler, s.must)
 				c.do(s, opener, member)
-				synctest.Wait()
-				require.Equal(t, c.opener, ended(opener.Err()))
-				require.Equal(t, c.member, ended(member.Err()))
-				<-opener.Done()
-				<-member.Done()
+				requireEnded(t, opener, c.opener, member, c.member)
 				s.requireNothingLeft()
 			})
 		})
@@ -345,7 +315,7 @@ func TestWhoSendsWithoutCreditLosesAPassage(t *testing.T) {
 			t.Run(fmt.Sprint(name, " by opener ", byOpener), func(t *testing.T) {
 				inPassage(t, func(t *testing.T, s *passed) {
 					other := s.must()
-					opener, member := s.pair()
+					opener, member := pair(&s.handler, s.must)
 					hurt, link, from, flags := s.near, s.down, opener.id, wire.FlagOpener
 					if !byOpener {
 						hurt, link, from, flags = s.far, s.out, s.last.halves[farHalf].id, 0

@@ -28,17 +28,47 @@ import (
 
 // rig is an opener's engine with a link whose other side is the test.
 type rig struct {
+	ears
 	t      testing.TB
 	engine *Engine
 	link   *testLink
 	over   request.Link // what the engine has instead of link, if not nil
-	hears  map[wire.Kind]func(request.Link, []byte)
-	events func(overlay.PeerEvent)
 	keys   *security.Cluster
 	// before is called when the engine asks a member, and may put frames in.
 	before func(o wire.TunnelOpen)
 	answer error
 }
+
+// ears are what an engine hears with: most of its request.Links.
+type ears struct {
+	hears  map[wire.Kind]func(request.Link, []byte)
+	events func(overlay.PeerEvent)
+}
+
+func newEars() ears { return ears{hears: make(map[wire.Kind]func(request.Link, []byte))} }
+
+func (e *ears) LinkTime(time.Time) uint64 { return 0 }
+
+func (e *ears) Subscribe(f func(overlay.PeerEvent)) { e.events = f }
+
+func (e *ears) Handle(k wire.Kind, h func(request.Link, []byte)) { e.hears[k] = h }
+
+func (e *ears) HandleLent(k wire.Kind, h func(request.Link, []byte) bool) {
+	e.hears[k] = func(l request.Link, body []byte) { h(l, body) }
+}
+
+// calm is what links are that are never in doubt, and keep what they are given.
+type calm struct{}
+
+func (calm) Suspect() bool { return false }
+
+func (calm) Open([]string) {}
+
+func (calm) Last(func()) bool { return false }
+
+func (calm) Withdraw(overlay.Receipt) bool { return false }
+
+func (calm) LocalTime(uint64) time.Time { return time.Time{} }
 
 type sentFrame struct {
 	lane overlay.Lane
@@ -54,6 +84,7 @@ type inLine struct {
 
 // testLink notes what is sent.
 type testLink struct {
+	calm
 	mu      sync.Mutex
 	session uint64
 	full    bool // no room in lane bulk, nor in ctl
@@ -65,16 +96,6 @@ type testLink struct {
 }
 
 func (l *testLink) Peer() peer.ID { return farPeer }
-
-func (l *testLink) Suspect() bool { return false }
-
-func (l *testLink) Open([]string) {}
-
-func (l *testLink) Last(func()) bool { return false }
-
-func (l *testLink) Withdraw(overlay.Receipt) bool { return false }
-
-func (l *testLink) LocalTime(uint64) time.Time { return time.Time{} }
 
 func (l *testLink) Session() uint64 {
 	l.mu.Lock()
@@ -176,18 +197,6 @@ func (r *rig) Link(peer.ID) request.Link {
 	return r.link
 }
 
-func (r *rig) LinkTime(time.Time) uint64 { return 0 }
-
-func (r *rig) Subscribe(f func(overlay.PeerEvent)) { r.events = f }
-
-func (r *rig) HandleLent(k wire.Kind, h func(request.Link, []byte) bool) {
-	r.Handle(k, func(l request.Link, body []byte) { h(l, body) })
-}
-
-func (r *rig) Handle(k wire.Kind, h func(request.Link, []byte)) {
-	r.hears[k] = h
-}
-
 // inRig runs f with a rig, in virtual time.
 func inRig(t *testing.T, sealed bool, f func(t *testing.T, r *rig)) {
 	t.Helper()
@@ -195,26 +204,34 @@ func inRig(t *testing.T, sealed bool, f func(t *testing.T, r *rig)) {
 }
 
 func newRig(t testing.TB, sealed bool) *rig {
-	r := &rig{t: t, link: &testLink{session: 5}, hears: make(map[wire.Kind]func(request.Link, []byte))}
+	r := &rig{t: t, link: &testLink{session: 5}, ears: newEars(), keys: pipeKeys(t)}
+	r.engine = newEngine(t, Config{Links: r, Ask: r.ask, Keys: func(string) *security.Cluster { return r.keys }}, sealed)
+	return r
+}
+
+// pipeKeys are those that the network gives cluster "pipe".
+func pipeKeys(t testing.TB) *security.Cluster {
 	network, err := security.NewNetwork(security.NetworkFile{
 		Name: "test", ID: security.NetworkID{1}, Keys: []security.KeyVersion{{Version: 1, Key: security.Key{1}}},
 	})
 	require.NoError(t, err)
-	r.keys = network.Cluster("pipe")
-	cfg := Config{
-		Links: r, Ask: r.ask, Keys: func(string) *security.Cluster { return r.keys },
-		Clock: overlay.NewRealClock(), Rand: overlay.NewRealRand(), Exec: overlay.NewWorkers(100), Incarnation: 3,
-	}
-	if sealed {
+	return network.Cluster("pipe")
+}
+
+// newEngine returns an engine that is closed at the end of the test.
+func newEngine(t testing.TB, cfg Config, seals bool) *Engine {
+	workers := overlay.NewWorkers(100)
+	cfg.Clock, cfg.Rand, cfg.Exec, cfg.Incarnation = overlay.NewRealClock(), overlay.NewRealRand(), workers, 3
+	if seals {
 		cfg.Seal = request.SealAlways
 	}
-	r.engine, err = New(cfg)
+	e, err := New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		require.NoError(t, r.engine.Close())
-		require.NoError(t, cfg.Exec.(*overlay.Workers).Close())
+		require.NoError(t, e.Close())
+		require.NoError(t, workers.Close())
 	})
-	return r
+	return e
 }
 
 // ask answers for the member.

@@ -42,18 +42,18 @@ type spliced struct {
 
 // party is one engine with its one link.
 type party struct {
+	ears
 	id     peer.ID
 	engine *Engine
 	keys   *security.Cluster
 	link   *cable
-	hears  map[wire.Kind]func(request.Link, []byte)
-	events func(overlay.PeerEvent)
 	ask    func(request.Ask) (request.Answer, error)
 	limits patterns.Limits
 }
 
 // cable carries frames to one other side, in order, lane ctl first.
 type cable struct {
+	calm
 	peer peer.ID
 	hear func(wire.Kind, []byte)
 
@@ -175,17 +175,7 @@ func (c *cable) Peer() peer.ID { return c.peer }
 
 func (c *cable) Session() uint64 { return 1 }
 
-func (c *cable) Suspect() bool { return false }
-
-func (c *cable) Open([]string) {}
-
 func (c *cable) Hold() func() { return func() {} }
-
-func (c *cable) Last(func()) bool { return false }
-
-func (c *cable) Withdraw(overlay.Receipt) bool { return false }
-
-func (c *cable) LocalTime(uint64) time.Time { return time.Time{} }
 
 func (c *cable) Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error) {
 	return overlay.Receipt{Session: 1}, c.send(lane, k, parts)
@@ -223,16 +213,6 @@ func (p *party) Self() peer.ID { return p.id }
 
 func (p *party) Link(peer.ID) request.Link { return p.link }
 
-func (p *party) LinkTime(time.Time) uint64 { return 0 }
-
-func (p *party) Subscribe(f func(overlay.PeerEvent)) { p.events = f }
-
-func (p *party) Handle(k wire.Kind, h func(request.Link, []byte)) { p.hears[k] = h }
-
-func (p *party) HandleLent(k wire.Kind, h func(request.Link, []byte) bool) {
-	p.hears[k] = func(l request.Link, body []byte) { h(l, body) }
-}
-
 func (p *party) ID() cluster.MemberID { return 77 }
 
 func (p *party) Name() string { return "pipe" }
@@ -246,31 +226,25 @@ func (p *party) lose() {
 }
 
 func newParty(t *testing.T, id peer.ID, seals bool, link *cable) *party {
-	p := &party{id: id, hears: make(map[wire.Kind]func(request.Link, []byte)), link: link}
-	workers := overlay.NewWorkers(100)
-	cfg := Config{
-		Links: p, Clock: overlay.NewRealClock(), Rand: overlay.NewRealRand(), Exec: workers, Incarnation: 3,
-		Ask: func(_ context.Context, a request.Ask) (request.Answer, error) { return p.ask(a) },
-	}
+	p := &party{id: id, ears: newEars(), link: link}
+	cfg := Config{Links: p, Ask: func(_ context.Context, a request.Ask) (request.Answer, error) { return p.ask(a) }}
 	if link != nil && id != "client" {
-		network, err := security.NewNetwork(security.NetworkFile{
-			Name: "test", ID: security.NetworkID{1}, Keys: []security.KeyVersion{{Version: 1, Key: security.Key{1}}},
-		})
-		require.NoError(t, err)
-		p.keys = network.Cluster("pipe")
+		p.keys = pipeKeys(t)
 		cfg.Keys = func(string) *security.Cluster { return p.keys }
 	}
-	if seals {
-		cfg.Seal = request.SealAlways
-	}
-	var err error
-	p.engine, err = New(cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, p.engine.Close())
-		require.NoError(t, workers.Close())
-	})
+	p.engine = newEngine(t, cfg, seals)
 	return p
+}
+
+// requireIdle checks that none of these keeps anything of a tunnel.
+func requireIdle(t *testing.T, parties ...*party) {
+	t.Helper()
+	for _, p := range parties {
+		require.Zero(t, p.engine.Status(), p.id)
+		require.Empty(t, p.engine.table.peers, p.id)
+		require.Empty(t, p.engine.table.openings, p.id)
+		require.Empty(t, p.engine.table.places, p.id)
+	}
 }
 
 // inSplice runs f for tunnels that the client opens, and that it serves, plain and
@@ -388,11 +362,7 @@ func (s *spliced) open() *Tunnel {
 func (s *spliced) requireNothingLeft() {
 	s.t.Helper()
 	synctest.Wait()
-	for _, p := range []*party{s.client, s.relay, s.at} {
-		require.Zero(s.t, p.engine.Status(), p.id)
-		require.Empty(s.t, p.engine.table.peers, p.id)
-		require.Empty(s.t, p.engine.table.openings, p.id)
-	}
+	requireIdle(s.t, s.client, s.relay, s.at)
 	require.Empty(s.t, s.hop.remote.opened)
 	require.Empty(s.t, s.hop.remote.served)
 	require.Zero(s.t, s.hop.budget.Used())
@@ -403,13 +373,7 @@ func TestASplicedTunnelCarriesMessagesBothWaysAndEndsInGoodOrder(t *testing.T) {
 	// This test sends messages of all sizes there and back, several tunnels at
 	// once, ends them, and finds nothing left at the client, the relay, the node.
 	inSplice(t, nil, func(t *testing.T, s *spliced) {
-		result := make(chan error, 3)
-		for i := range 3 {
-			go func() { result <- roundTrips(s.open(), i) }()
-		}
-		for range 3 {
-			require.NoError(t, <-result)
-		}
+		severalRoundTrips(t, s.open)
 		s.requireNothingLeft()
 		for _, p := range []*party{s.client, s.relay, s.at} {
 			require.Empty(t, p.engine.Drops())
@@ -443,6 +407,49 @@ func roundTrips(tunnel *Tunnel, seed int) error {
 	}
 	<-tunnel.Done()
 	return tunnel.Err()
+}
+
+// severalRoundTrips does that with several tunnels at once.
+func severalRoundTrips(t *testing.T, open func() *Tunnel) {
+	t.Helper()
+	result := make(chan error, 3)
+	for i := range 3 {
+		go func() { result <- roundTrips(open(), i) }()
+	}
+	for range 3 {
+		require.NoError(t, <-result)
+	}
+}
+
+// detaches is a handler that leaves its tunnel open, and does not read.
+func detaches(_ context.Context, t patterns.Tunnel) error {
+	t.(*Tunnel).Detach()
+	return nil
+}
+
+// pair opens a tunnel whose member's end is the test's.
+func pair(h *handler, open func() *Tunnel) (opener, member *Tunnel) {
+	members := make(chan *Tunnel, 1)
+	was := *h
+	*h = func(ctx context.Context, t patterns.Tunnel) error {
+		_ = detaches(ctx, t)
+		members <- t.(*Tunnel)
+		return nil
+	}
+	opener, member = open(), <-members
+	*h = was
+	synctest.Wait()
+	return opener, member
+}
+
+// requireEnded waits for both ends of a tunnel, and checks how they ended.
+func requireEnded(t *testing.T, opener *Tunnel, opened string, member *Tunnel, accepted string) {
+	t.Helper()
+	synctest.Wait()
+	require.Equal(t, opened, ended(opener.Err()))
+	require.Equal(t, accepted, ended(member.Err()))
+	<-opener.Done()
+	<-member.Done()
 }
 
 func TestASplicePassesOnHowATunnelEnds(t *testing.T) {
@@ -483,22 +490,10 @@ func TestASplicePassesOnHowATunnelEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inSplice(t, nil, func(t *testing.T, s *spliced) {
-				members := make(chan *Tunnel, 1)
-				s.handler = func(_ context.Context, t patterns.Tunnel) error {
-					t.(*Tunnel).Detach()
-					members <- t.(*Tunnel)
-					return nil
-				}
-				opener := s.open()
-				member := <-members
+				opener, member := pair(&s.handler, s.open)
 				require.Equal(t, "hello", string(member.Info().Open.Body))
-				synctest.Wait()
 				c.do(s, opener, member)
-				synctest.Wait()
-				require.Equal(t, c.opener, ended(opener.Err()))
-				require.Equal(t, c.member, ended(member.Err()))
-				<-opener.Done()
-				<-member.Done()
+				requireEnded(t, opener, c.opener, member, c.member)
 				s.requireNothingLeft()
 			})
 		})
@@ -539,10 +534,7 @@ func TestASpliceRefusesWhatBreaksTheProtocol(t *testing.T) {
 		for _, byClient := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSpliced(t, false, seals, nil)
-				s.handler = func(_ context.Context, t patterns.Tunnel) error { // it does not read
-					t.(*Tunnel).Detach()
-					return nil
-				}
+				s.handler = detaches
 				tunnel := s.open()
 				s.handler = echoes
 				other := s.open()
@@ -575,10 +567,7 @@ func TestAClientHasItsShareOfTunnels(t *testing.T) {
 	// share of memory allows; a member that refuses, and a relay that drains,
 	// leave nothing; an id that is used twice is refused.
 	inSplice(t, func(c *HopConfig) { c.MaxTunnels, c.BufferBytes = 2, 1<<20 }, func(t *testing.T, s *spliced) {
-		s.handler = func(_ context.Context, t patterns.Tunnel) error {
-			t.(*Tunnel).Detach()
-			return nil
-		}
+		s.handler = detaches
 		first, second := s.open(), s.open()
 		_, err := s.opener().engine.Open(t.Context(), "pipe", patterns.Message{}, patterns.RequestOptions{})
 		require.Error(t, err)

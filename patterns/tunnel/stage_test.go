@@ -84,6 +84,14 @@ func echo(ctx context.Context, t patterns.Tunnel) error {
 	}
 }
 
+// receives has that message come out of a tunnel.
+func receives(t *testing.T, tunnel patterns.Tunnel, want string) {
+	t.Helper()
+	body, err := tunnel.Receive(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, want, string(body))
+}
+
 // within returns a context that ends after d.
 func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
