@@ -4,6 +4,7 @@
 package patterns
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -55,29 +56,11 @@ type Limits struct {
 
 // WithDefaults returns l with every zero field replaced by its default.
 func (l Limits) WithDefaults() Limits {
-	if l.Concurrency == 0 {
-		l.Concurrency = 64
-	}
-	switch {
-	case l.QueueLength == 0:
-		l.QueueLength = 1024
-	case l.QueueLength < 0:
-		l.QueueLength = 0
-	}
-	if l.QueueBytes == 0 {
-		l.QueueBytes = 16 << 20
-	}
-	if l.MessageBytes == 0 {
-		l.MessageBytes = 1 << 20
-	}
-	if l.Capacity == 0 {
-		l.Capacity = 1
-	}
-	switch {
-	case l.Tunnels == 0:
-		l.Tunnels = 16384
-	case l.Tunnels < 0:
-		l.Tunnels = 0
-	}
+	l.Concurrency = cmp.Or(l.Concurrency, 64)
+	l.QueueLength = max(cmp.Or(l.QueueLength, 1024), 0)
+	l.QueueBytes = cmp.Or(l.QueueBytes, 16<<20)
+	l.MessageBytes = cmp.Or(l.MessageBytes, 1<<20)
+	l.Capacity = cmp.Or(l.Capacity, 1)
+	l.Tunnels = max(cmp.Or(l.Tunnels, 16384), 0)
 	return l
 }

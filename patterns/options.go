@@ -43,9 +43,12 @@ type RequestReport struct {
 // RequestOption changes one request.
 type RequestOption interface{ apply(*RequestOptions) }
 
-type requestOption func(*RequestOptions)
+type requestOption = option[RequestOptions]
 
-func (f requestOption) apply(o *RequestOptions) { f(o) }
+// option changes one field or two of an O.
+type option[O any] func(*O)
+
+func (f option[O]) apply(o *O) { f(o) }
 
 // Idempotent says that handling the request twice does no harm, which allows
 // a retry on another member when the link is lost after sending.
@@ -79,11 +82,13 @@ func Report(r *RequestReport) RequestOption {
 }
 
 // CollectOptions applies opts to the zero RequestOptions.
-func CollectOptions(opts []RequestOption) RequestOptions {
+func CollectOptions(opts []RequestOption) RequestOptions { return collect[RequestOptions](opts) }
+
+func collect[O any, F interface{ apply(*O) }](opts []F) (none O) {
 	if len(opts) == 0 { // the usual case allocates nothing
-		return RequestOptions{}
+		return none
 	}
-	var o RequestOptions
+	var o O
 	for _, opt := range opts {
 		opt.apply(&o)
 	}
@@ -103,11 +108,9 @@ type PublishOptions struct {
 }
 
 // PublishOption changes one publication.
-type PublishOption interface{ applyPublish(*PublishOptions) }
+type PublishOption interface{ apply(*PublishOptions) }
 
-type publishOption func(*PublishOptions)
-
-func (f publishOption) applyPublish(o *PublishOptions) { f(o) }
+type publishOption = option[PublishOptions]
 
 // Origin says on behalf of which client of this node something is published.
 func Origin(n uint64) PublishOption {
@@ -123,12 +126,5 @@ func Confirm(nodes *int) PublishOption {
 
 // CollectPublishOptions applies opts to the zero PublishOptions.
 func CollectPublishOptions(opts []PublishOption) PublishOptions {
-	if len(opts) == 0 { // the usual case allocates nothing
-		return PublishOptions{}
-	}
-	var o PublishOptions
-	for _, opt := range opts {
-		opt.applyPublish(&o)
-	}
-	return o
+	return collect[PublishOptions](opts)
 }

@@ -3,7 +3,10 @@
 
 package patterns
 
-import "context"
+import (
+	"cmp"
+	"context"
+)
 
 // Subscription is one pattern that is listened to. Methods may be called
 // concurrently.
@@ -54,12 +57,8 @@ type SubscribeOptions struct {
 
 // WithDefaults returns o with its zero fields filled in.
 func (o SubscribeOptions) WithDefaults() SubscribeOptions {
-	if o.QueueLength == 0 {
-		o.QueueLength = 4096
-	}
-	if o.QueueBytes == 0 {
-		o.QueueBytes = 16 << 20
-	}
+	o.QueueLength = cmp.Or(o.QueueLength, 4096)
+	o.QueueBytes = cmp.Or(o.QueueBytes, 16<<20)
 	return o
 }
 

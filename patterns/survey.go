@@ -3,6 +3,8 @@
 
 package patterns
 
+import "cmp"
+
 // SurveyReply is what one member answered to a survey.
 type SurveyReply struct {
 	Member  string // id of the member
@@ -47,11 +49,7 @@ type SurveyOptions struct {
 
 // WithDefaults returns o with its zero fields filled in.
 func (o SurveyOptions) WithDefaults() SurveyOptions {
-	if o.MaxReplies == 0 {
-		o.MaxReplies = 4096
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = 64 << 20
-	}
+	o.MaxReplies = cmp.Or(o.MaxReplies, 4096)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 64<<20)
 	return o
 }

@@ -6,6 +6,7 @@ package pubsub
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -124,12 +125,7 @@ func (b *base) close() bool {
 
 // sorted returns the values of a map in the order of what order makes of them.
 func sorted[K comparable, V any, O cmp.Ordered](m map[K]V, order func(V) O) []V {
-	out := make([]V, 0, len(m))
-	for _, v := range m {
-		out = append(out, v)
-	}
-	slices.SortFunc(out, func(a, b V) int { return cmp.Compare(order(a), order(b)) })
-	return out
+	return slices.SortedFunc(maps.Values(m), func(a, b V) int { return cmp.Compare(order(a), order(b)) })
 }
 
 // wake has those who wait look again.

@@ -4,6 +4,7 @@
 package pubsub
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -81,15 +82,7 @@ func (b *belief) known(g *grant) bool {
 // are remembered. lied says that a forwarder has gone beyond what its publisher had
 // addressed, which shows now: all that came by an older path is at most base.
 func (b *belief) add(g grant) (lied, ok bool) {
-	i, same := slices.BinarySearchFunc(b.grants, g.serial, func(o grant, serial uint64) int {
-		switch {
-		case o.serial < serial:
-			return -1
-		case o.serial > serial:
-			return 1
-		}
-		return 0
-	})
+	i, same := slices.BinarySearchFunc(b.grants, g.serial, func(o grant, serial uint64) int { return cmp.Compare(o.serial, serial) })
 	if same {
 		return false, b.grants[i].nodes == g.nodes && b.grants[i].run == g.run
 	}

@@ -4,6 +4,7 @@
 package pubsub
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -80,12 +81,8 @@ func (c Config) withDefaults() Config {
 	if c.Rights == nil {
 		c.Rights = allRights{}
 	}
-	if c.MaxSubscriptions == 0 {
-		c.MaxSubscriptions = 100_000
-	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
+	c.MaxSubscriptions = cmp.Or(c.MaxSubscriptions, 100_000)
+	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	return c
 }
 

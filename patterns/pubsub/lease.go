@@ -4,6 +4,7 @@
 package pubsub
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -136,10 +137,7 @@ func (g *group) register(interests []wire.Interest) (cluster.MemberID, error) {
 // interestsLocked lists what is wanted, sorted.
 func (g *group) interestsLocked() []wire.Interest {
 	keys := slices.SortedFunc(maps.Keys(g.wanted), func(a, b interestKey) int {
-		if c := strings.Compare(a.pattern, b.pattern); c != 0 {
-			return c
-		}
-		return strings.Compare(a.queue, b.queue)
+		return cmp.Or(strings.Compare(a.pattern, b.pattern), strings.Compare(a.queue, b.queue))
 	})
 	out := make([]wire.Interest, 0, len(keys))
 	for _, k := range keys {

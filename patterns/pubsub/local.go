@@ -108,39 +108,31 @@ func (l *local) count() (groups, subs int) {
 }
 
 // asks says whether a subscription of a group asks for signatures.
-func (l *local) asks(name string) bool {
-	l.mu.Lock()
-	g := l.groups[name]
-	l.mu.Unlock()
+func (l *local) asks(group string) bool {
+	return l.wants(group, func(i wire.Interest) bool { return i.Signed })
+}
+
+// wants says whether a subscription of a group is one of these.
+func (l *local) wants(group string, these func(wire.Interest) bool) bool {
+	g := l.find(group)
 	if g == nil {
 		return false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, w := range g.wanted {
-		if w.signed > 0 {
+	for k, w := range g.wanted {
+		if these(interestOf(k, w)) {
 			return true
 		}
 	}
 	return false
 }
 
-// wants says whether a subscription here is one of these.
-func (l *local) wants(group string, these func(wire.Interest) bool) bool {
+// find returns the group of that name; nil = there is none.
+func (l *local) find(name string) *group {
 	l.mu.Lock()
-	g := l.groups[group]
-	l.mu.Unlock()
-	if g == nil {
-		return false
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for k := range g.wanted {
-		if these(wire.Interest{Pattern: k.pattern, Queue: k.queue}) {
-			return true
-		}
-	}
-	return false
+	defer l.mu.Unlock()
+	return l.groups[name]
 }
 
 // any says whether there are subscriptions.
@@ -249,10 +241,7 @@ func (l *local) published(a *answer, public bool, from origin, picks []wire.Pick
 // gap tells the subscriptions of some groups that messages are missing.
 func (l *local) gap(g patterns.Gap, groups ...string) {
 	for _, name := range groups {
-		l.mu.Lock()
-		group := l.groups[name]
-		l.mu.Unlock()
-		if group != nil {
+		if group := l.find(name); group != nil {
 			l.gapIn(group, g)
 		}
 	}

@@ -4,6 +4,7 @@
 package pubsub
 
 import (
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -432,11 +433,7 @@ func (p *publisher) grow() {
 	if !p.tree.due(p.now) {
 		return
 	}
-	all := make([]*receiver, 0, len(p.subscribers.receivers))
-	for _, r := range p.subscribers.receivers {
-		all = append(all, r)
-	}
-	p.tree.grow(p.now, all, p.rank, p.hash|1)
+	p.tree.grow(p.now, slices.Collect(maps.Values(p.subscribers.receivers)), p.rank, p.hash|1)
 	p.counts.trees.Add(1)
 }
 

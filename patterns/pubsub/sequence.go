@@ -3,7 +3,10 @@
 
 package pubsub
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // sequence puts what one source addressed to this node into order: a pure
 // core. Numbers begin with 1; what comes has one, or several that follow each
@@ -53,9 +56,7 @@ func (s *sequence[T]) offer(now int64, number, count uint64, size int, item T) b
 			return false
 		}
 	}
-	s.held = append(s.held, arrival[T]{})
-	copy(s.held[i+1:], s.held[i:])
-	s.held[i] = arrival[T]{number, count, now, size, item}
+	s.held = slices.Insert(s.held, i, arrival[T]{number, count, now, size, item})
 	s.bytes += size
 	return true
 }

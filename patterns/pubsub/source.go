@@ -4,6 +4,7 @@
 package pubsub
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sync"
@@ -318,12 +319,7 @@ func (t *sources) event(ev overlay.PeerEvent) {
 		}
 	}
 	t.mu.Unlock()
-	slices.SortFunc(lost, func(a, b *source) int {
-		if a.key.session < b.key.session {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(lost, func(a, b *source) int { return cmp.Compare(a.key.session, b.key.session) })
 	for _, s := range lost {
 		s.lost(t.now())
 	}

@@ -4,6 +4,7 @@
 package request
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -73,9 +74,7 @@ func (c Config) withDefaults() Config {
 	if c.NameOf == nil {
 		c.NameOf = func(peer.ID) string { return "" }
 	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
+	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	return c
 }
 

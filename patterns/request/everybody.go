@@ -102,6 +102,19 @@ func summaryOf(tail []byte) (wire.Summary, error) {
 	return wire.DecodeSummary(body)
 }
 
+// lastOf reads the last of many replies to a call.
+func lastOf(c *call) (wire.Summary, error) {
+	if c.raw {
+		return summaryOf(c.answer.Tail)
+	}
+	return wire.DecodeSummary(c.answer.Message.Body)
+}
+
+// failureOf is how something ended as a reply says it, which has that message.
+func failureOf(r *wire.Reply, m patterns.Message) patterns.Failure {
+	return patterns.Failure{Outcome: r.Outcome, MaybeRan: r.Flags&wire.FlagMaybeRan != 0, Code: r.Code, Text: string(m.Body)}
+}
+
 // part is one of many replies to a message for everybody.
 type part struct {
 	of    *call
@@ -109,16 +122,7 @@ type part struct {
 }
 
 // replied implements partial.
-func (f *fan) replied(c *call, r *wire.Reply) {
-	f.mu.Lock()
-	f.parts.Push(part{c, r})
-	wake := f.waiting
-	f.waiting = false
-	f.mu.Unlock()
-	if wake {
-		f.waiter.finished(c)
-	}
-}
+func (f *fan) replied(c *call, r *wire.Reply) { f.tell(c, func() { f.parts.Push(part{c, r}) }) }
 
 // reportPart has each see what a member behind a gateway has replied.
 func (f *fan) reportPart(p part) error {
@@ -132,9 +136,7 @@ func (f *fan) reportPart(p part) error {
 	switch {
 	case p.reply.Outcome != wire.OutcomeReply:
 		answer.Tail = nil
-		err = patterns.Failure{
-			Outcome: p.reply.Outcome, MaybeRan: p.reply.Flags&wire.FlagMaybeRan != 0, Code: p.reply.Code, Text: string(message.Body),
-		}.Err(p.of.route.name)
+		err = failureOf(p.reply, message).Err(p.of.route.name)
 	case err == nil:
 		answer.Message = message
 	}
@@ -154,11 +156,7 @@ func (f *fan) reportPart(p part) error {
 
 // tallyMany takes in the end of a member that stands for many.
 func (f *fan) tallyMany(c *call) {
-	tail := c.answer.Tail
-	if !c.raw {
-		tail = wire.AppendTail(nil, nil, c.answer.Message.Body)
-	}
-	sum, err := summaryOf(tail)
+	sum, err := lastOf(c)
 	if c.err != nil {
 		err = c.err
 	}

@@ -5,7 +5,6 @@ package request
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -24,14 +23,12 @@ const summaryGrace = time.Second
 // parts, and at the end with who is missing.
 type inquiry struct {
 	*calls
-	each   EachFunc
-	waiter *waiter
-	call   call
+	each EachFunc
+	call call
 
-	mu      sync.Mutex
-	parts   fifo.Queue[*wire.Reply] // guarded by mu: replies that each has not seen
-	over    bool                    // guarded by mu: call has ended
-	waiting bool                    // guarded by mu: the caller's goroutine does
+	news
+	parts fifo.Queue[*wire.Reply] // guarded by mu: replies that each has not seen
+	over  bool                    // guarded by mu: call has ended
 }
 
 // run is askAll of a leaf. ctx has a deadline.
@@ -73,22 +70,10 @@ func (f *inquiry) run(ctx context.Context, a *All, q *Ask, size int) (Tally, err
 }
 
 // replied implements partial.
-func (f *inquiry) replied(_ *call, r *wire.Reply) { f.tell(func() { f.parts.Push(r) }) }
+func (f *inquiry) replied(c *call, r *wire.Reply) { f.tell(c, func() { f.parts.Push(r) }) }
 
 // finished implements sink.
-func (f *inquiry) finished(*call) { f.tell(func() { f.over = true }) }
-
-// tell has the caller's goroutine look.
-func (f *inquiry) tell(news func()) {
-	f.mu.Lock()
-	news()
-	wake := f.waiting
-	f.waiting = false
-	f.mu.Unlock()
-	if wake {
-		f.waiter.finished(&f.call)
-	}
-}
+func (f *inquiry) finished(c *call) { f.tell(c, func() { f.over = true }) }
 
 // take returns what came next: a part, the end, or nothing, for which it is to be
 // waited then.
@@ -107,9 +92,7 @@ func (f *inquiry) report(name string, r *wire.Reply) error {
 	m := memberOf(r.From)
 	message, err := messageOf(r.Tail)
 	if err == nil && r.Outcome != wire.OutcomeReply {
-		err = patterns.Failure{
-			Outcome: r.Outcome, MaybeRan: r.Flags&wire.FlagMaybeRan != 0, Code: r.Code, Text: string(message.Body),
-		}.Err(name)
+		err = failureOf(r, message).Err(name)
 		message = patterns.Message{}
 	}
 	_, stop := f.each(m, Answer{Message: message, Member: m, Attempts: 1}, err)
@@ -137,13 +120,7 @@ func (f *inquiry) end() (Tally, error) {
 	if c.err != nil {
 		return Tally{}, c.err
 	}
-	sum, err := wire.DecodeSummary(c.answer.Message.Body)
-	if c.raw {
-		_, body, tailErr := wire.SplitTail(c.answer.Tail)
-		if err = tailErr; err == nil {
-			sum, err = wire.DecodeSummary(body)
-		}
-	}
+	sum, err := lastOf(c)
 	if err != nil {
 		f.drops.Inc(dropReplyBad)
 		return Tally{}, patterns.ErrInterrupted

@@ -4,9 +4,7 @@
 package request
 
 import (
-	"cmp"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -88,12 +86,8 @@ func (t *ledgers) get(name string) *Ledger {
 func (e *Engine) Ledgers() []*Ledger {
 	t := &e.calls.ledgers
 	t.mu.RLock()
-	all := make([]*Ledger, 0, len(t.of)+1)
-	for _, each := range t.of {
-		all = append(all, each)
-	}
+	all := sorted(t.of)
 	t.mu.RUnlock()
-	slices.SortFunc(all, func(a, b *Ledger) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	if t.beyond.Load() > 0 {
 		all = append(all, &t.other)
 	}

@@ -65,10 +65,10 @@ func (k *calls) askAll(ctx context.Context, a *All, each EachFunc) (Tally, error
 	}
 	k.turns.Call("request.all", q.Cluster, a.Message.Body, q.salt())
 	if k.cfg.Leaf != nil {
-		f := &inquiry{calls: k, each: each, waiter: newWaiter(k.cfg.Exec)}
+		f := &inquiry{calls: k, each: each, news: news{waiter: newWaiter(k.cfg.Exec)}}
 		return f.run(ctx, a, &q, size)
 	}
-	f := &fan{calls: k, each: each, waiter: newWaiter(k.cfg.Exec), size: size, nodes: make(map[peer.ID]struct{})}
+	f := &fan{calls: k, each: each, news: news{waiter: newWaiter(k.cfg.Exec)}, size: size, nodes: make(map[peer.ID]struct{})}
 	if a.MaxBytes > 0 {
 		f.bytes = &room{}
 		f.bytes.left.Store(int64(a.MaxBytes))
@@ -90,7 +90,6 @@ type fan struct {
 	route   *route
 	bytes   *room // nil = no bound
 	size    int   // of the message
-	waiter  *waiter
 	asked   []call
 	open    int                  // calls whose end each has not seen
 	over    bool                 // time is
@@ -100,23 +99,32 @@ type fan struct {
 	limit   int  // of replies that gateways pass on; 0 = no limit
 	lent    int  // those that they have
 
+	news
+	ended []*call          // guarded by mu: ends that each has not seen
+	parts fifo.Queue[part] // guarded by mu: replies that each has not seen, before the ends of their calls
+}
+
+// news is what the caller's goroutine has not seen yet. Its mutex guards the owner's.
+type news struct {
+	*waiter
 	mu      sync.Mutex
-	ended   []*call          // guarded by mu: ends that each has not seen
-	parts   fifo.Queue[part] // guarded by mu: replies that each has not seen, before the ends of their calls
-	waiting bool             // guarded by mu: the caller's goroutine does
+	waiting bool // guarded by mu: the caller's goroutine does
+}
+
+// tell has that goroutine look: more is what comes, of that call.
+func (n *news) tell(c *call, more func()) {
+	n.mu.Lock()
+	more()
+	wake := n.waiting
+	n.waiting = false
+	n.mu.Unlock()
+	if wake {
+		n.waiter.finished(c)
+	}
 }
 
 // finished implements sink.
-func (f *fan) finished(c *call) {
-	f.mu.Lock()
-	f.ended = append(f.ended, c)
-	wake := f.waiting
-	f.waiting = false
-	f.mu.Unlock()
-	if wake {
-		f.waiter.finished(c)
-	}
-}
+func (f *fan) finished(c *call) { f.tell(c, func() { f.ended = append(f.ended, c) }) }
 
 func (f *fan) run(ctx context.Context, v *cluster.View, q Ask, limit int) (Tally, error) {
 	members := v.Everybody(q.network, q.Transit)

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -98,15 +99,10 @@ func (m *members) get(id cluster.MemberID) *Server {
 // all returns the members by cluster, then id.
 func (m *members) all() []*Server {
 	m.mu.RLock()
-	out := make([]*Server, 0, len(m.servers))
-	for _, s := range m.servers {
-		out = append(out, s)
-	}
-	m.mu.RUnlock()
-	slices.SortFunc(out, func(a, b *Server) int {
+	defer m.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(m.servers), func(a, b *Server) int {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.id, b.id))
 	})
-	return out
 }
 
 // handleRequest takes a request in, on the goroutine that reads the link. What

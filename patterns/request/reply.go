@@ -102,10 +102,9 @@ func (a *attempt) answeredByRelay() decision {
 	if err != nil {
 		c.drops.Inc(dropReplyBad)
 	}
-	return a.final(wire.OutcomeCancelled, patterns.Failure{
-		Outcome: a.reply.Outcome, MaybeRan: a.earlier > 0 || a.reply.Flags&wire.FlagMaybeRan != 0,
-		Code: a.reply.Code, Text: string(m.Body),
-	}.Err(c.route.name))
+	f := failureOf(&a.reply, m)
+	f.MaybeRan = f.MaybeRan || a.earlier > 0
+	return a.final(wire.OutcomeCancelled, f.Err(c.route.name))
 }
 
 // final ends the request by what the member of a said.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -167,12 +168,7 @@ func (s *Server) loseLocked(out []*ticket) []*job {
 	for _, t := range out {
 		delete(s.kept, t.job)
 	}
-	running := make([]*job, 0, len(s.kept))
-	for j := range s.kept {
-		running = append(running, j)
-	}
-	slices.SortFunc(running, func(a, b *job) int { return cmp.Compare(a.number, b.number) })
-	return running
+	return slices.SortedFunc(maps.Keys(s.kept), func(a, b *job) int { return cmp.Compare(a.number, b.number) })
 }
 
 // settleLocked removes the member when it drains and nothing is left, and tells

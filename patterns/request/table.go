@@ -5,8 +5,6 @@ package request
 
 import (
 	"cmp"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,12 +76,7 @@ func (t *table[K, E]) put(e E, now int64) {
 func (t *table[K, E]) all() []E {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	keys := slices.Sorted(maps.Keys(t.entries))
-	out := make([]E, 0, len(keys))
-	for _, k := range keys {
-		out = append(out, t.entries[k])
-	}
-	return out
+	return sorted(t.entries)
 }
 
 // sweep ends the entries that nobody uses and nobody has used for so long, and

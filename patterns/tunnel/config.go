@@ -4,6 +4,7 @@
 package tunnel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,15 +63,9 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.BufferBytes == 0 {
-		c.BufferBytes = DefaultBufferBytes
-	}
-	if c.MaxOpen == 0 {
-		c.MaxOpen = DefaultMaxOpen
-	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
+	c.BufferBytes = cmp.Or(c.BufferBytes, DefaultBufferBytes)
+	c.MaxOpen = cmp.Or(c.MaxOpen, DefaultMaxOpen)
+	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	return c
 }
 

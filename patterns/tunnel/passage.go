@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -58,12 +59,10 @@ func (l *Passages) Carried() uint64 { return l.carried.Load() }
 func (l *Passages) Close() {
 	l.mu.Lock()
 	l.closed = true
-	all := make([]*Passage, 0, len(l.all))
-	for x := range l.all {
-		all = append(all, x)
-	}
+	all := slices.SortedFunc(maps.Keys(l.all), func(a, b *Passage) int {
+		return cmp.Compare(a.halves[nearHalf].number, b.halves[nearHalf].number)
+	})
 	l.mu.Unlock()
-	slices.SortFunc(all, func(a, b *Passage) int { return cmp.Compare(a.halves[nearHalf].number, b.halves[nearHalf].number) })
 	for _, x := range all {
 		x.cut()
 	}
