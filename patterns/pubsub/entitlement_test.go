@@ -4,7 +4,6 @@
 package pubsub
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -36,11 +35,16 @@ func (r *lists) MayPublishBy(_ peer.ID, certificate []byte, topic string) bool {
 
 // brought has f bring a message of pub's on a topic.
 func brought(l *lone, number uint64, topic string) {
-	l.publish("f", single{
-		Publish: wire.Publish{
-			Session: 1, Run: run1, Number: number, Flags: wire.FlagOrigin, Origin: wire.Origin{Peer: string(peerOf("pub")), Incarnation: 1},
-		}, Topic: topic,
-	})
+	author("pub").brings(l, "f", number, single{Publish: wire.Publish{Session: 1, Run: run1}, Topic: topic})
+}
+
+// broughtTogether has it bring messages on these topics in one frame.
+func broughtTogether(l *lone, number uint64, topics ...string) {
+	m := wire.Publish{Session: 1, Run: run1, Number: number, Flags: wire.FlagOrigin, Origin: wire.Origin{Peer: string(peerOf("pub")), Incarnation: 1}}
+	for _, topic := range topics {
+		m.Messages = append(m.Messages, oneMessage(topic, nil, nil, nil)...)
+	}
+	l.comes("f", wire.KindPublish, m.AppendTo(nil))
 }
 
 func TestForwardersDoNotBringWhatAPublisherMayNotPublish(t *testing.T) {
@@ -78,11 +82,7 @@ func TestForwardersDoNotBringWhatAPublisherMayNotPublish(t *testing.T) {
 		brought(l, 101, "news.b")
 		require.EqualValues(t, 2, l.dropped(dropNotAllowed))
 		require.Equal(t, 2, rights.asked)
-		both := single{Publish: wire.Publish{
-			Session: 1, Run: run1, Number: 101, Count: 2, Flags: wire.FlagOrigin, Origin: wire.Origin{Peer: string(peerOf("pub")), Incarnation: 1},
-		}}
-		both.Messages = bytes.Join([][]byte{oneMessage("news.a", nil, nil, nil), oneMessage("news.b", nil, nil, nil)}, nil)
-		l.comes("f", wire.KindPublish, append(both.AppendTo(nil), both.Messages...))
+		broughtTogether(l, 101, "news.a", "news.b")
 		require.Empty(t, got, "of a frame all or nothing")
 
 		shows(2, 100, "may news.a news.b", nil)
@@ -119,13 +119,7 @@ func TestWhatIsRefusedWithAFrameIsToldAsAGap(t *testing.T) {
 		l.shows("f", p)
 		brought(l, 1, "news.a")
 		require.Equal(t, "news.a ", got.next(t))
-		three := single{Publish: wire.Publish{
-			Session: 1, Run: run1, Number: 2, Count: 3, Flags: wire.FlagOrigin, Origin: wire.Origin{Peer: string(peerOf("pub")), Incarnation: 1},
-		}}
-		for _, topic := range []string{"news.a", "news.b", "news.a"} {
-			three.Messages = append(three.Messages, oneMessage(topic, nil, nil, nil)...)
-		}
-		l.comes("f", wire.KindPublish, three.AppendTo(nil))
+		broughtTogether(l, 2, "news.a", "news.b", "news.a")
 		require.EqualValues(t, 3, l.dropped(dropNotAllowed))
 		brought(l, 5, "news.a")
 		require.Equal(t, []string{"gap 3", "news.a "}, []string{got.next(t), got.next(t)})

@@ -19,11 +19,7 @@ type author string
 
 // comes has a message of the author come from a node.
 func (a author) comes(l *lone, from string, session, number uint64, body string) {
-	m := single{Publish: wire.Publish{Session: session, Run: run1, Number: number}, Topic: "news.a", Body: []byte(body)}
-	if from != string(peerOf(string(a))) {
-		m.Flags, m.Origin = wire.FlagOrigin, wire.Origin{Peer: string(peerOf(string(a))), Incarnation: 1}
-	}
-	l.publish(from, m)
+	a.brings(l, from, number, single{Publish: wire.Publish{Session: session, Run: run1}, Topic: "news.a", Body: []byte(body)})
 }
 
 // marks has a node say how much the author has addressed to this one.

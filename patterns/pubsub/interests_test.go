@@ -95,15 +95,6 @@ func TestCoarserPatternsLoseNothing(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestNamesOfGroupsFit proves that every topic's group is a legal name of a
-// cluster, of its own.
-func TestNamesOfGroupsFit(t *testing.T) {
-	long := strings.Repeat("x", 255)
-	require.LessOrEqual(t, len(clusterOf(long)), 255)
-	require.NotEqual(t, clusterOf(long), clusterOf(long[1:]))
-	require.Equal(t, "topic:geo", clusterOf("geo"))
-}
-
 // TestAudienceAgreesWithMatching proves the audience against a list that is
 // searched: who gets a message, with queues and picks, and that the count of
 // what is found never has anybody twice.

@@ -54,23 +54,17 @@ func TestATreeUnderKeysThatWereBrought(t *testing.T) {
 		require.NoError(t, err)
 		defer release()
 		var strangers []*ear
-		var wg sync.WaitGroup
 		var mu sync.Mutex
-		for i := 1; i <= listeners; i++ {
-			wg.Add(1)
-			n.Go("subscribe", func() {
-				defer wg.Done()
-				s, _ := h.keyed(i, set, "news.>")
-				h.ears[i] = s
-				if i%10 == 0 {
-					s, _ := h.keyed(i, other, "news.>")
-					mu.Lock()
-					strangers = append(strangers, s)
-					mu.Unlock()
-				}
-			})
-		}
-		wg.Wait()
+		h.each("subscribe", 1, listeners, func(i int) {
+			s, _ := h.keyed(i, set, "news.>")
+			h.ears[i] = s
+			if i%10 == 0 {
+				s, _ := h.keyed(i, other, "news.>")
+				mu.Lock()
+				strangers = append(strangers, s)
+				mu.Unlock()
+			}
+		})()
 		open := &ear{at: n.Elapsed}
 		_, err = h.nodes[1].Subscribe(t.Context(), "news.>", open, patterns.SubscribeOptions{})
 		require.NoError(t, err)

@@ -107,7 +107,10 @@ func TestLongFirstWordsHaveLegalClusters(t *testing.T) {
 	// where a cut is within a character: they are legal names, told apart, and no
 	// references to keys.
 	seen := map[string]bool{}
-	for _, word := range []string{strings.Repeat("p", 161), strings.Repeat("p", 162), strings.Repeat("é", 100), "x" + strings.Repeat("é", 100)} {
+	for _, word := range []string{
+		strings.Repeat("p", 161), strings.Repeat("p", 162), strings.Repeat("p", 254), strings.Repeat("p", 255),
+		strings.Repeat("é", 100), "x" + strings.Repeat("é", 100),
+	} {
 		c := clusterOf(word)
 		require.NoError(t, cluster.CheckName(c))
 		require.True(t, utf8.ValidString(c))
@@ -116,6 +119,7 @@ func TestLongFirstWordsHaveLegalClusters(t *testing.T) {
 		require.False(t, seen[c])
 		seen[c] = true
 	}
+	require.Equal(t, "topic:geo", clusterOf("geo"))
 	l := newLone(t)
 	require.NoError(t, l.Publish(t.Context(), strings.Repeat("p", 200), patterns.Message{}, patterns.PublishOptions{}))
 }

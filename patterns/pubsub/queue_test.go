@@ -6,7 +6,6 @@ package pubsub_test
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -72,29 +71,24 @@ func TestWhoLeavesAQueueTakesWhatWasOnTheWay(t *testing.T) {
 		stays, _ := h.enqueue(1, patterns.SubscribeOptions{})
 		all := []*guest{stays}
 		var mu sync.Mutex
-		var wg sync.WaitGroup
-		for i := 2; i <= 4; i++ {
-			wg.Add(1)
-			n.Go(fmt.Sprint("guest ", i), func() {
-				defer wg.Done()
-				for range 3 {
-					g, s := h.enqueue(i, patterns.SubscribeOptions{})
-					time.Sleep(time.Duration(50*i) * time.Millisecond)
-					begin := n.Elapsed()
-					if err := s.Close(context.Background()); err != nil {
-						t.Error(err)
-					}
-					if n.Elapsed()-begin > 500*time.Millisecond {
-						t.Error("it took", n.Elapsed()-begin)
-					}
-					mu.Lock()
-					all = append(all, g)
-					mu.Unlock()
+		wait := h.each("guest", 2, 4, func(i int) {
+			for range 3 {
+				g, s := h.enqueue(i, patterns.SubscribeOptions{})
+				time.Sleep(time.Duration(50*i) * time.Millisecond)
+				begin := n.Elapsed()
+				if err := s.Close(context.Background()); err != nil {
+					t.Error(err)
 				}
-			})
-		}
+				if n.Elapsed()-begin > 500*time.Millisecond {
+					t.Error("it took", n.Elapsed()-begin)
+				}
+				mu.Lock()
+				all = append(all, g)
+				mu.Unlock()
+			}
+		})
 		h.work(0, count)
-		wg.Wait()
+		wait()
 		time.Sleep(time.Second)
 		have := map[int]int{}
 		for _, g := range all {

@@ -33,7 +33,7 @@ func sealedKeys() *security.Cluster {
 	return security.NewCluster("topic:sealed", []security.KeyVersion{{Version: 1, Key: security.Key{1}}})
 }
 
-// brings has a forwarder, or the author itself, bring such a message.
+// brings has a forwarder, or the author itself, bring a message.
 func (a author) brings(l *lone, from string, number uint64, m single) {
 	m.Number = number
 	if from != string(peerOf(string(a))) {

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,55 +116,42 @@ func TestSubscriptionsComeAndGo(t *testing.T) {
 	sim.Replay(t, sim.Config{Seed: 8}, 2, func(t *testing.T, n *sim.Network) {
 		const audience, count = 20, 300
 		h := newAudience(t, n, audience, "news.x.*.y")
-		var mu sync.Mutex
-		last := -1 // published
-		var wg sync.WaitGroup
-		guests := 0
-		for i := 1; i <= audience; i++ {
-			wg.Add(1)
-			n.Go(fmt.Sprint("guest ", i), func() {
-				defer wg.Done()
-				r := rand.New(rand.NewPCG(uint64(i), 3))
-				for range 8 {
-					time.Sleep(time.Duration(r.IntN(300)) * time.Millisecond)
-					guest := &guest{}
-					s, err := h.nodes[i].Subscribe(context.Background(), fmt.Sprintf("news.*.%d.>", r.IntN(3)), guest, patterns.SubscribeOptions{})
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					time.Sleep(50 * time.Millisecond) // "a moment later"
-					mu.Lock()
-					from := last + 1
-					mu.Unlock()
-					time.Sleep(time.Duration(r.IntN(400)) * time.Millisecond)
-					mu.Lock()
-					to := last
-					mu.Unlock()
-					time.Sleep(100 * time.Millisecond)
-					if err := s.Close(context.Background()); err != nil {
-						t.Error(err)
-					}
-					mu.Lock()
-					guests++
-					mu.Unlock()
-					guest.check(t, s.Pattern(), from, to)
+		var last atomic.Int64 // published
+		last.Store(-1)
+		var guests atomic.Int64
+		wait := h.each("guest", 1, audience, func(i int) {
+			r := rand.New(rand.NewPCG(uint64(i), 3))
+			for range 8 {
+				time.Sleep(time.Duration(r.IntN(300)) * time.Millisecond)
+				guest := &guest{}
+				s, err := h.nodes[i].Subscribe(context.Background(), fmt.Sprintf("news.*.%d.>", r.IntN(3)), guest, patterns.SubscribeOptions{})
+				if err != nil {
+					t.Error(err)
+					return
 				}
-			})
-		}
+				time.Sleep(50 * time.Millisecond) // "a moment later"
+				from := last.Load() + 1
+				time.Sleep(time.Duration(r.IntN(400)) * time.Millisecond)
+				to := last.Load()
+				time.Sleep(100 * time.Millisecond)
+				if err := s.Close(context.Background()); err != nil {
+					t.Error(err)
+				}
+				guests.Add(1)
+				guest.check(t, s.Pattern(), int(from), int(to))
+			}
+		})
 		for i := range count {
 			require.NoError(t, h.nodes[0].Publish(context.Background(), fmt.Sprintf("news.x.%d.y", i%3), h.numbered(i, 16)))
-			mu.Lock()
-			last = i
-			mu.Unlock()
+			last.Store(int64(i))
 			time.Sleep(10 * time.Millisecond)
 		}
-		wg.Wait()
+		wait()
 		time.Sleep(2 * time.Second)
 		delivered, reported, _ := h.check(count)
 		require.Zero(t, reported)
 		require.EqualValues(t, audience*count, delivered)
-		t.Logf("%d guests, %d trees", guests, h.nodes[0].Status().Topics.Trees)
+		t.Logf("%d guests, %d trees", guests.Load(), h.nodes[0].Status().Topics.Trees)
 	})
 }
 

@@ -116,21 +116,28 @@ func (h *hall) start(i int, change ...func(*node.Config)) *node.Node {
 
 // listen subscribes on every node but the first, all about at once.
 func (h *hall) listen(from, to int, pattern string) {
+	h.each("subscribe", from, to, func(i int) {
+		s, err := h.nodes[i].Subscribe(context.Background(), pattern, h.ears[i], patterns.SubscribeOptions{})
+		if err != nil {
+			h.t.Error(err)
+		}
+		h.ears[i].mu.Lock()
+		h.ears[i].sub = s
+		h.ears[i].mu.Unlock()
+	})()
+}
+
+// each begins to run f for those nodes, all at once, and returns what waits for the ends.
+func (h *hall) each(name string, from, to int, f func(i int)) (wait func()) {
 	var wg sync.WaitGroup
 	for i := from; i <= to; i++ {
 		wg.Add(1)
-		h.n.Go(fmt.Sprint("subscribe ", i), func() {
+		h.n.Go(fmt.Sprint(name, " ", i), func() {
 			defer wg.Done()
-			s, err := h.nodes[i].Subscribe(context.Background(), pattern, h.ears[i], patterns.SubscribeOptions{})
-			if err != nil {
-				h.t.Error(err)
-			}
-			h.ears[i].mu.Lock()
-			h.ears[i].sub = s
-			h.ears[i].mu.Unlock()
+			f(i)
 		})
 	}
-	wg.Wait()
+	return wg.Wait
 }
 
 // numbered is a message as ears take it, with that number, published now.
