@@ -96,8 +96,7 @@ func TestAClusterKeyThatLeaksLaterOpensNothingRecorded(t *testing.T) {
 				leaked := keys("geo")
 				s, err := host.engine.AddMember(1, "geo", everyPattern, patterns.Limits{})
 				require.NoError(t, err)
-				w.servers[1] = s
-				w.list("geo", &cluster.Member{ID: 1, Peer: host.id, Incarnation: 7, Capacity: 1})
+				w.serves(host, s)
 				all := record(t, w, caller, host, func() {
 					for _, p := range []patterns.Pattern{patterns.PatternRequest, patterns.PatternPush, patterns.PatternTunnel} {
 						require.NoError(t, give(caller, p, secret))

@@ -67,11 +67,15 @@ var all = request.ServesOf(patterns.PatternRequest, patterns.PatternSurvey, patt
 func (w *world) forward(n *fakeNode, id cluster.MemberID, name string, l patterns.Limits, serves request.Serves, x *elsewhere) *request.Server {
 	s, err := n.engine.Forward(id, name, l, serves, x)
 	require.NoError(w.t, err)
-	w.mu.Lock()
-	w.servers[id] = s
-	w.mu.Unlock()
-	w.list(name, &cluster.Member{ID: id, Peer: n.id, Incarnation: 7, Capacity: 1, MaxMessage: s.Limits().MessageBytes})
-	return s
+	return w.serves(n, s)
+}
+
+// inElsewhere is inBubble with a host whose member of "geo" is elsewhere.
+func inElsewhere(t *testing.T, x *elsewhere, f func(t *testing.T, w *world, caller, host *fakeNode, s *request.Server)) {
+	t.Helper()
+	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
+		f(t, w, caller, host, w.forward(host, 1, "geo", patterns.Limits{}, all, x))
+	})
 }
 
 func TestAForwardedRequestIsAnsweredFromElsewhere(t *testing.T) {
@@ -188,9 +192,8 @@ func TestWhatIsForwardedIsBounded(t *testing.T) {
 func TestWhoeverIsElsewhereHearsThatNobodyWaits(t *testing.T) {
 	// A caller that gives up, and one whose session ends, are told of; until its
 	// answer the request counts as under way.
-	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
-		x := &elsewhere{}
-		w.forward(host, 1, "geo", patterns.Limits{}, all, x)
+	x := &elsewhere{}
+	inElsewhere(t, x, func(t *testing.T, w *world, caller, host *fakeNode, _ *request.Server) {
 		out, cancel := start(caller, request.Ask{Cluster: "geo"})
 		time.Sleep(10 * time.Millisecond)
 		cancel()
@@ -214,9 +217,8 @@ func TestWhoeverIsElsewhereHearsThatNobodyWaits(t *testing.T) {
 func TestWhoeverIsElsewhereHearsOfTheEndBehindTheBeginning(t *testing.T) {
 	// A member that is taken away while a request is handed over has that cancelled
 	// once it was: who is elsewhere knows by then what it is to give up.
-	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
-		x := &elsewhere{}
-		s := w.forward(host, 1, "geo", patterns.Limits{}, all, x)
+	x := &elsewhere{}
+	inElsewhere(t, x, func(t *testing.T, w *world, caller, host *fakeNode, s *request.Server) {
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		x.at = func(*request.Delivery) {
@@ -234,9 +236,8 @@ func TestWhoeverIsElsewhereHearsOfTheEndBehindTheBeginning(t *testing.T) {
 func TestDrainWaitsForWhatIsElsewhere(t *testing.T) {
 	// A draining member refuses what is new and has what is under way finished; when
 	// time is over its callers are told that they were interrupted.
-	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
-		x := &elsewhere{}
-		s := w.forward(host, 1, "geo", patterns.Limits{}, all, x)
+	x := &elsewhere{}
+	inElsewhere(t, x, func(t *testing.T, w *world, caller, host *fakeNode, s *request.Server) {
 		out, _ := start(caller, request.Ask{Cluster: "geo", Message: body("x")})
 		time.Sleep(10 * time.Millisecond)
 		drained := make(chan error, 1)
@@ -262,9 +263,8 @@ func TestDrainWaitsForWhatIsElsewhere(t *testing.T) {
 func TestAnAnswerFromElsewhereWaitsForRoomInItsLane(t *testing.T) {
 	// Where the caller does not read, the answer stands in line without a goroutine,
 	// and the request counts as under way until it has left, or its time is over.
-	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
-		x := &elsewhere{}
-		w.forward(host, 1, "geo", patterns.Limits{}, all, x)
+	x := &elsewhere{}
+	inElsewhere(t, x, func(t *testing.T, w *world, caller, host *fakeNode, _ *request.Server) {
 		out, _ := start(caller, request.Ask{Cluster: "geo"})
 		time.Sleep(10 * time.Millisecond)
 		w.set(host, caller, func(l *fakeLink) { l.full = true })
@@ -341,11 +341,8 @@ func TestAGatewayCantHaveItsCallerRememberAnyNumberOfReplies(t *testing.T) {
 			sum := wire.Summary{Members: most + more, Complete: true}
 			d.Answer(wire.Reply{Outcome: wire.OutcomeReply, Tail: wire.AppendTail(nil, nil, sum.AppendTo(nil))})
 		}}
-		s, err := host.engine.Forward(1, "geo", patterns.Limits{}, all, x)
+		_, err := host.engine.Forward(1, "geo", patterns.Limits{}, all, x)
 		require.NoError(t, err)
-		w.mu.Lock()
-		w.servers[1] = s
-		w.mu.Unlock()
 		w.list("geo", &cluster.Member{ID: 1, Peer: host.id, Incarnation: 7, Capacity: 1, Imported: true, Network: "eu", Priority: 1})
 		out, _, err := survey(caller, within(t, time.Minute), request.All{})
 		require.NoError(t, err)

@@ -234,10 +234,15 @@ func (w *world) set(a, b *fakeNode, change func(*fakeLink)) {
 func (w *world) member(n *fakeNode, id cluster.MemberID, name string, h patterns.Handler, l patterns.Limits) *request.Server {
 	s, err := n.engine.AddMember(id, name, patterns.ServiceOf(h), l)
 	require.NoError(w.t, err)
+	return w.serves(n, s)
+}
+
+// serves lists a member for everybody.
+func (w *world) serves(n *fakeNode, s *request.Server) *request.Server {
 	w.mu.Lock()
-	w.servers[id] = s
+	w.servers[s.ID()] = s
 	w.mu.Unlock()
-	w.list(name, &cluster.Member{ID: id, Peer: n.id, Incarnation: 7, Capacity: 1, MaxMessage: s.Limits().MessageBytes})
+	w.list(s.Name(), &cluster.Member{ID: s.ID(), Peer: n.id, Incarnation: 7, Capacity: 1, MaxMessage: s.Limits().MessageBytes})
 	return s
 }
 

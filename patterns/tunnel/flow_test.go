@@ -137,14 +137,9 @@ func TestAStalledReaderStopsTheWriter(t *testing.T) {
 			}
 			<-read
 			sum := 0
-			for {
-				body, err := t.Receive(ctx)
-				if err != nil {
-					sums <- sum
-					return nil
-				}
-				sum += len(body)
-			}
+			_ = receiveAll(ctx, t, func(body []byte) { sum += len(body) })
+			sums <- sum
+			return nil
 		}, patterns.Limits{})
 		tunnel := s.open(a, "")
 		sent := 0
@@ -209,11 +204,8 @@ func TestATunnelNeverWaitsForATimer(t *testing.T) {
 		sim.Run(t, sim.Config{Seed: 1, Window: 16 << 20}, func(t *testing.T, n *sim.Network) {
 			s := newStage(t, n)
 			a, _ := s.pair(func(ctx context.Context, t patterns.Tunnel) error {
-				for {
-					if _, err := t.Receive(ctx); err != nil {
-						return nil //nolint:nilerr // it has ended
-					}
-				}
+				_ = receiveAll(ctx, t, func([]byte) {})
+				return nil
 			}, patterns.Limits{})
 			tunnel, body := s.open(a, ""), make([]byte, size)
 			send := func(sum int) time.Duration {
@@ -258,13 +250,8 @@ func TestTunnelsShareALink(t *testing.T) {
 		var got [tunnels]atomic.Int64
 		s.serve(b, func(ctx context.Context, t patterns.Tunnel) error {
 			i := int(t.Info().Open.Body[0])
-			for {
-				body, err := t.Receive(ctx)
-				if err != nil {
-					return nil
-				}
-				got[i].Add(int64(len(body)))
-			}
+			_ = receiveAll(ctx, t, func(body []byte) { got[i].Add(int64(len(body))) })
+			return nil
 		}, patterns.Limits{})
 		var open []patterns.Tunnel
 		stop, cancel := context.WithCancel(t.Context())

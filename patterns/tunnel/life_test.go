@@ -66,15 +66,15 @@ func TestATunnelCarriesMessagesBothWaysAndEndsInGoodOrder(t *testing.T) {
 		require.Equal(t, a.Self().String(), info.Peer)
 		require.Equal(t, b.Self().String(), tunnel.Info().Peer)
 		require.Equal(t, info.Member, tunnel.Info().Member)
-		time.Sleep(time.Second)
 		requireNothingLeft(t, a, b)
 	})
 }
 
-// requireNothingLeft checks that no tunnel has a place, memory or a counter at
-// any of the nodes.
+// requireNothingLeft checks that a second later no tunnel has a place, memory or a
+// counter at any of the nodes.
 func requireNothingLeft(t *testing.T, nodes ...*node.Node) {
 	t.Helper()
+	time.Sleep(time.Second)
 	for _, n := range nodes {
 		s := n.Status()
 		require.Zero(t, s.Tunnels)
@@ -109,7 +109,6 @@ func TestEachSideMayGoOnAfterTheOtherHasEnded(t *testing.T) {
 		_, err := tunnel.Receive(t.Context())
 		require.ErrorIs(t, err, io.EOF)
 		require.NoError(t, done(t, tunnel))
-		time.Sleep(time.Second)
 		requireNothingLeft(t, a, b)
 	})
 }
@@ -200,14 +199,8 @@ func TestWhatWasSentBeforeCloseArrives(t *testing.T) {
 		got, end := make(chan []byte, 21), make(chan error, 1)
 		a, b := s.pair(func(ctx context.Context, t patterns.Tunnel) error {
 			time.Sleep(time.Second)
-			for {
-				body, err := t.Receive(ctx)
-				if err != nil {
-					end <- err
-					return nil
-				}
-				got <- body
-			}
+			end <- receiveAll(ctx, t, func(body []byte) { got <- body })
+			return nil
 		}, patterns.Limits{})
 		tunnel := s.open(a, "")
 		for i := range 20 {
@@ -350,7 +343,6 @@ func TestTunnelsToOneself(t *testing.T) {
 		receives(t, tunnel, "me")
 		require.NoError(t, tunnel.CloseSend())
 		require.NoError(t, done(t, tunnel))
-		time.Sleep(time.Second)
 		requireNothingLeft(t, a)
 	})
 }

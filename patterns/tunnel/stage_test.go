@@ -84,6 +84,17 @@ func echo(ctx context.Context, t patterns.Tunnel) error {
 	}
 }
 
+// receiveAll calls each with the messages of a tunnel, and returns how it ends.
+func receiveAll(ctx context.Context, t patterns.Tunnel, each func(body []byte)) error {
+	for {
+		body, err := t.Receive(ctx)
+		if err != nil {
+			return err
+		}
+		each(body)
+	}
+}
+
 // receives has that message come out of a tunnel.
 func receives(t *testing.T, tunnel patterns.Tunnel, want string) {
 	t.Helper()
