@@ -348,8 +348,7 @@ func BenchmarkASignedMessage(b *testing.B) {
 	for name, signed := range map[string]bool{"asked": true, "not asked": false} {
 		b.Run(name, func(b *testing.B) {
 			l := newLone(b)
-			_, err := l.Engine.Subscribe(b.Context(), "news.>", patterns.SubscriberFunc(func(patterns.Publication) {}), patterns.SubscribeOptions{Signed: signed})
-			require.NoError(b, err)
+			l.ignores(b, patterns.SubscribeOptions{Signed: signed})
 			l.signers.all = pace.New[peer.ID](pace.Limit{}, 1) // one peer sends as fast as it can
 			from := Link(deadLink{peerOf("pub")})
 			body := author("pub").signed("news.a", 20, "a message").frame("news.a").frame()

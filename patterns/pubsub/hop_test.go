@@ -215,10 +215,7 @@ func TestAHopByScript(t *testing.T) {
 func BenchmarkHop(b *testing.B) {
 	h := &hop{link: &quick{}}
 	body := make([]byte, 1000)
-	b.ReportAllocs()
-	for b.Loop() {
-		h.send(1, nil, wire.KindPublish, body[:30], body[30:], nil)
-	}
+	repeats(b, func() { h.send(1, nil, wire.KindPublish, body[:30], body[30:], nil) })
 }
 
 // quick is a link that takes everything at once.

@@ -134,6 +134,13 @@ func (l *lone) listens(t testing.TB, patternList ...string) catcher {
 	return got
 }
 
+// ignores has it listen to the news, and do nothing with them.
+func (l *lone) ignores(t testing.TB, o patterns.SubscribeOptions) {
+	t.Helper()
+	_, err := l.Engine.Subscribe(t.Context(), "news.>", patterns.SubscriberFunc(func(patterns.Publication) {}), o)
+	require.NoError(t, err)
+}
+
 // deadLink is never up.
 type deadLink struct{ p peer.ID }
 
@@ -452,8 +459,7 @@ func TestPublishingAndReceivingCostFewAllocations(t *testing.T) {
 	require.Zero(t, l.dropped(dropLate))
 
 	// For a subscription there is one list; the frame itself is kept.
-	_, err := l.Engine.Subscribe(t.Context(), "news.>", patterns.SubscriberFunc(func(patterns.Publication) {}), patterns.SubscribeOptions{})
-	require.NoError(t, err)
+	l.ignores(t, patterns.SubscribeOptions{})
 	body = severalOf(wire.Publish{Session: 2, Run: run1}, "news.a", slices.Repeat([]string{"a message"}, 20)...)
 	n = 1
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {

@@ -275,13 +275,15 @@ func TestPublishingToManyCostsFewAllocations(t *testing.T) {
 // nodes.
 func BenchmarkPublish(b *testing.B) {
 	for _, n := range []int{1, 16, 60} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			publish := toAll(b, everybody(n))
-			b.ReportAllocs()
-			for b.Loop() {
-				publish()
-			}
-		})
+		b.Run(fmt.Sprint(n), func(b *testing.B) { repeats(b, toAll(b, everybody(n))) })
+	}
+}
+
+// repeats measures f.
+func repeats(b *testing.B, f func()) {
+	b.ReportAllocs()
+	for b.Loop() {
+		f()
 	}
 }
 
@@ -290,11 +292,7 @@ func BenchmarkPublish(b *testing.B) {
 func BenchmarkPublishSigned(b *testing.B) {
 	for _, n := range []int{1, 16} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			publish := toAll(b, slices.Repeat([][]wire.Interest{{{Pattern: "news.>", Signed: true}}}, n))
-			b.ReportAllocs()
-			for b.Loop() {
-				publish()
-			}
+			repeats(b, toAll(b, slices.Repeat([][]wire.Interest{{{Pattern: "news.>", Signed: true}}}, n)))
 		})
 	}
 }
@@ -302,15 +300,12 @@ func BenchmarkPublishSigned(b *testing.B) {
 // BenchmarkReceive measures a message of 1,000 bytes from the link to the inbox.
 func BenchmarkReceive(b *testing.B) {
 	l := newLone(b)
-	if _, err := l.Engine.Subscribe(b.Context(), "news.>", patterns.SubscriberFunc(func(patterns.Publication) {}), patterns.SubscribeOptions{}); err != nil {
-		b.Fatal(err)
-	}
+	l.ignores(b, patterns.SubscribeOptions{})
 	m := single{Publish: wire.Publish{Session: 1, Run: run1}, Topic: "news.a", Body: make([]byte, 1000)}
 	body := m.frame()
-	b.ReportAllocs()
-	for b.Loop() {
+	repeats(b, func() {
 		m.Number++
 		m.AppendHead(body[:0])
 		l.comes("p", wire.KindPublish, body)
-	}
+	})
 }

@@ -244,9 +244,7 @@ func TestAReplyThatComesHoursLaterOpens(t *testing.T) {
 				host.ephemerals.Advance(time.Now())
 			}
 		})
-		ctx, cancel := context.WithTimeout(t.Context(), 3*security.EphemeralTime)
-		defer cancel()
-		reply, err := caller.engine.Do(ctx, "geo", secret, patterns.RequestOptions{})
+		reply, err := caller.engine.Do(within(t, 3*security.EphemeralTime), "geo", secret, patterns.RequestOptions{})
 		require.NoError(t, err)
 		require.Equal(t, "late", string(reply.Body))
 	})

@@ -138,9 +138,7 @@ func TestDrainFinishesWhatWasAccepted(t *testing.T) {
 		for range 3 {
 			require.NoError(t, give(caller, p, body("x")))
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		require.ErrorIs(t, s.Drain(ctx), context.DeadlineExceeded)
+		require.ErrorIs(t, s.Drain(within(t, time.Second)), context.DeadlineExceeded)
 		synctest.Wait()
 		require.EqualValues(t, 1, ended.Load())
 		require.EqualValues(t, 2, host.engine.Drops()["abandoned"], "those that waited")

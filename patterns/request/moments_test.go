@@ -105,10 +105,8 @@ func TestAHandlerDoesNotStartForNobody(t *testing.T) {
 			ran.Add(1)
 			return patterns.Message{}, nil
 		}), patterns.Limits{})
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-		defer cancel()
-		require.ErrorIs(t, <-w.ask(caller, ctx, body("x")), context.DeadlineExceeded)
-		ctx, cancel = context.WithCancel(t.Context())
+		require.ErrorIs(t, <-w.ask(caller, within(t, 5*time.Millisecond), body("x")), context.DeadlineExceeded)
+		ctx, cancel := context.WithCancel(t.Context())
 		out := w.ask(caller, ctx, body("x"))
 		cancel()
 		require.ErrorIs(t, <-out, context.Canceled)

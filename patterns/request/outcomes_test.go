@@ -24,9 +24,7 @@ func TestEveryRequestIsCountedOnceWithItsOutcome(t *testing.T) {
 			_, err := do(caller, body("where?"))
 			require.NoError(t, err)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-		defer cancel()
-		_, err := caller.engine.Do(ctx, "geo", body("where?"), patterns.RequestOptions{})
+		_, err := caller.engine.Do(within(t, time.Millisecond), "geo", body("where?"), patterns.RequestOptions{})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		_, err = do(caller, patterns.Message{Body: make([]byte, request.MaxMessage+1)})
 		require.ErrorIs(t, err, patterns.ErrTooLarge)

@@ -43,8 +43,7 @@ func TestOneRequestBeyondALimitOfAMember(t *testing.T) {
 					w.members["geo"][0].MaxMessage = 0 // not said: the member itself has to refuse
 					w.mu.Unlock()
 					message := patterns.Message{Body: make([]byte, 50)}
-					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-					defer cancel()
+					ctx := within(t, time.Minute)
 					var fit []<-chan error
 					for range test.fit {
 						fit = append(fit, w.ask(caller, ctx, message))

@@ -275,9 +275,7 @@ func TestDeadlineErrorSaysThatNoHandlerRan(t *testing.T) {
 	// a link.
 	inBubble(t, func(t *testing.T, w *world, caller, host *fakeNode) {
 		notRun := &patterns.DeadlineError{Cause: context.DeadlineExceeded}
-		over, cancel := context.WithTimeout(t.Context(), 0)
-		defer cancel()
-		_, err := caller.engine.Do(over, "geo", body(""), patterns.RequestOptions{})
+		_, err := caller.engine.Do(within(t, 0), "geo", body(""), patterns.RequestOptions{})
 		require.Equal(t, notRun, err)
 
 		begin := time.Now()
@@ -288,9 +286,7 @@ func TestDeadlineErrorSaysThatNoHandlerRan(t *testing.T) {
 		w.member(host, 9, "geo", echo, patterns.Limits{})
 		w.cut(caller, host)
 		w.set(caller, host, func(l *fakeLink) { l.hang = true })
-		short, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		defer cancel()
-		_, err = caller.engine.Do(short, "geo", body(""), patterns.RequestOptions{})
+		_, err = caller.engine.Do(within(t, 500*time.Millisecond), "geo", body(""), patterns.RequestOptions{})
 		require.Equal(t, notRun, err)
 	})
 }
@@ -415,9 +411,7 @@ func TestWhoIsGoneIsInNoList(t *testing.T) {
 		require.ErrorIs(t, err, patterns.ErrNoMembers)
 
 		w.list("geo", &cluster.Member{ID: 9, Peer: host.id})
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		_, err = caller.engine.Members(ctx, "geo")
+		_, err = caller.engine.Members(within(t, 3*time.Second), "geo")
 		require.ErrorIs(t, err, context.DeadlineExceeded, "it is gone, and still in the view")
 	})
 }
