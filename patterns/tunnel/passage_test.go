@@ -171,11 +171,6 @@ func TestBothEndsOfAPassageLearnHowItEnds(t *testing.T) {
 	// gateway: what an end says comes sealed, and what the gateway says, or a session's end,
 	// is an interruption.
 	interrupted, closed := patterns.ErrInterrupted.Error(), patterns.ErrClosed.Error()
-	drained := func(s *passed, e *Engine) {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		require.ErrorIs(s.t, e.Drain(ctx), context.DeadlineExceeded)
-	}
 	for name, c := range map[string]struct {
 		do             func(s *passed, opener, member *Tunnel)
 		opener, member string
@@ -201,8 +196,8 @@ func TestBothEndsOfAPassageLearnHowItEnds(t *testing.T) {
 			s.at.lose()
 		}, interrupted, interrupted},
 		"the crossing ends":         {func(s *passed, _, _ *Tunnel) { s.passages.Close() }, interrupted, interrupted},
-		"the near node is drained":  {func(s *passed, _, _ *Tunnel) { drained(s, s.near.engine) }, interrupted, interrupted},
-		"the far node is drained":   {func(s *passed, _, _ *Tunnel) { drained(s, s.far.engine) }, interrupted, interrupted},
+		"the near node is drained":  {func(s *passed, _, _ *Tunnel) { cutShort(s.t, s.near.engine.Drain) }, interrupted, interrupted},
+		"the far node is drained":   {func(s *passed, _, _ *Tunnel) { cutShort(s.t, s.far.engine.Drain) }, interrupted, interrupted},
 		"the gateway's node stops":  {func(s *passed, _, _ *Tunnel) { s.near.engine.Stop() }, interrupted, interrupted},
 		"the gateway's other stops": {func(s *passed, _, _ *Tunnel) { s.far.engine.Stop() }, interrupted, interrupted},
 	} {

@@ -442,6 +442,14 @@ func pair(h *handler, open func() *Tunnel) (opener, member *Tunnel) {
 	return opener, member
 }
 
+// cutShort drains for a second, in which tunnels do not end.
+func cutShort(t *testing.T, drain func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	require.ErrorIs(t, drain(ctx), context.DeadlineExceeded)
+}
+
 // requireEnded waits for both ends of a tunnel, and checks how they ended.
 func requireEnded(t *testing.T, opener *Tunnel, opened string, member *Tunnel, accepted string) {
 	t.Helper()
@@ -475,15 +483,9 @@ func TestASplicePassesOnHowATunnelEnds(t *testing.T) {
 			s.relay.lose()
 			s.at.lose()
 		}, interrupted, interrupted},
-		"the relay is drained": {func(s *spliced, _, _ *Tunnel) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-			defer cancel()
-			require.ErrorIs(s.t, s.relay.engine.Drain(ctx), context.DeadlineExceeded)
-		}, interrupted, interrupted},
+		"the relay is drained": {func(s *spliced, _, _ *Tunnel) { cutShort(s.t, s.relay.engine.Drain) }, interrupted, interrupted},
 		"the client is drained": {func(s *spliced, _, _ *Tunnel) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-			defer cancel()
-			require.ErrorIs(s.t, s.hop.Drain(ctx), context.DeadlineExceeded)
+			cutShort(s.t, s.hop.Drain)
 			require.NoError(s.t, s.hop.Drain(context.Background()))
 		}, interrupted, interrupted},
 		"the relay stops": {func(s *spliced, _, _ *Tunnel) { s.relay.engine.Stop() }, interrupted, interrupted},
