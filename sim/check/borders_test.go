@@ -8,9 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
-	"github.com/arke-mesh/arke/sim/check"
 	"github.com/arke-mesh/arke/sim/history"
 )
 
@@ -57,11 +54,10 @@ func TestPromisesHoldAcrossBorders(t *testing.T) {
 		s.run(r.ID, abroad, 5200*ms)
 		return r
 	}
-	runCases(t, []verdictCase{
-		{name: "a request is answered by a lent member", make: func(s *story) { federate(s); s.cross("c1") }},
-		{name: "an address with a network", make: func(s *story) { federate(s); s.cross("c1").Cluster = "echo@eu" }},
+	runCases(t, federate, []verdictCase{
+		{name: "a request is answered by a lent member", make: func(s *story) { s.cross("c1") }},
+		{name: "an address with a network", make: func(s *story) { s.cross("c1").Cluster = "echo@eu" }},
 		{name: "it is lent under another name", make: func(s *story) {
-			federate(s)
 			s.Crossings[0].As = "far"
 			s.cross("c1").Cluster = "far"
 			for i := range s.Views {
@@ -71,32 +67,20 @@ func TestPromisesHoldAcrossBorders(t *testing.T) {
 			}
 		}},
 		{name: "nobody lends it", make: func(s *story) {
-			federate(s)
 			s.Crossings = nil
 			s.cross("c1").Member = "e1"
 		}, want: []string{"member"}},
-		{name: "who asks for eu's is answered by its own network", make: func(s *story) {
-			federate(s)
-			s.ask(5*sec, "c1", 0, "load").Cluster = "echo@eu"
-		}, want: []string{"member"}},
+		{name: "who asks for eu's is answered by its own network", make: func(s *story) { s.ask(5*sec, "c1", 0, "load").Cluster = "echo@eu" }, want: []string{"member"}},
 		{name: "the far member had left", make: func(s *story) {
-			federate(s)
 			s.Tenures[abroad].Leaving, s.Tenures[abroad].Until = 2*sec, 2*sec
 			s.lent("c1", "").At = 3 * sec
 			s.lent("c2", "").At = 3 * sec
 			s.cross("c1")
 		}, want: []string{"member"}},
-		{name: "nobody ran it, and a far member did", make: func(s *story) {
-			federate(s)
-			s.cross("c1").Outcome = "unreachable"
-		}, want: []string{"claim"}},
-		{name: "not to be repeated, and handled in both networks", make: func(s *story) {
-			federate(s)
-			s.run(s.cross("c1").ID, 0, 5100*ms)
-		}, want: []string{"once"}},
-		{name: "twice by one far member, for no reason", make: func(s *story) { federate(s); twice(s) }, want: []string{"once"}},
+		{name: "nobody ran it, and a far member did", make: func(s *story) { s.cross("c1").Outcome = "unreachable" }, want: []string{"claim"}},
+		{name: "not to be repeated, and handled in both networks", make: func(s *story) { s.run(s.cross("c1").ID, 0, 5100*ms) }, want: []string{"once"}},
+		{name: "twice by one far member, for no reason", make: func(s *story) { twice(s) }, want: []string{"once"}},
 		{name: "twice by one far member, as a gateway died between the two", make: func(s *story) {
-			federate(s)
 			r := twice(s)
 			r.Ended = 5400 * ms
 			s.Nodes[6].Until, s.Nodes[6].How, s.Nodes[6].Correct = 5100*ms, "crashed", false
@@ -104,15 +88,13 @@ func TestPromisesHoldAcrossBorders(t *testing.T) {
 				s.lent(c, "").At = 5200 * ms
 			}
 		}},
-		{name: "complete without the far network", make: func(s *story) { federate(s); s.survey(20*sec, "c1") }, want: []string{"complete"}},
+		{name: "complete without the far network", make: func(s *story) { s.survey(20*sec, "c1") }, want: []string{"complete"}},
 		{name: "complete with it", make: func(s *story) {
-			federate(s)
 			r := s.survey(20*sec, "c1")
 			s.run(r.ID, abroad, 20*sec+4*ms)
 			r.Taken, r.Answers = 4, append(r.Answers, history.Answer{Member: "e1", At: 20*sec + 9*ms})
 		}},
 		{name: "complete without a network that the caller does not know", make: func(s *story) {
-			federate(s)
 			for i := range s.Views {
 				if s.Views[i].Network != "" && s.Views[i].Node == "c1" {
 					s.Views[i].At = 25 * sec
@@ -121,7 +103,6 @@ func TestPromisesHoldAcrossBorders(t *testing.T) {
 			s.survey(20*sec, "c1")
 		}},
 		{name: "a broadcast names the far network as missing, of which a member has it", make: func(s *story) {
-			federate(s)
 			r := s.broadcast(20*sec, "c1")
 			s.run(r.ID, abroad, 20*sec+4*ms)
 			r.Outcome, r.Missing = "partial", []history.Missing{{Member: "lent", Outcome: "interrupted"}}
@@ -153,38 +134,31 @@ func (s *story) hop(r *history.Request, from, to, network string, passed ...stri
 // come through, and enters none of them again.
 func TestMessagesAreFollowedOverSeveralBorders(t *testing.T) {
 	carried := func(s *story) *history.Request {
-		ring(s)
 		r := s.cross("c1")
 		s.hop(r, "c1", "h", "us")
 		return r
 	}
-	runCases(t, []verdictCase{
+	runCases(t, ring, []verdictCase{
 		{name: "over two borders", make: func(s *story) {
 			r := carried(s)
 			s.hop(r, "h", "f", "asia", "us")
 			s.hop(r, "f", "e1", "eu")
 		}},
-		{name: "called by the network that it is from", make: func(s *story) { ring(s); s.cross("c1").Cluster = "echo@eu" }},
+		{name: "called by the network that it is from", make: func(s *story) { s.cross("c1").Cluster = "echo@eu" }},
 		{name: "the second gateway has no transit", make: func(s *story) {
-			ring(s)
 			s.Crossings[1].Transit = false
 			s.cross("c1")
 		}, want: []string{"belongs", "lent", "member"}},
-		{name: "complete without the network beyond the next", make: func(s *story) { ring(s); s.survey(20*sec, "c1") }, want: []string{"complete"}},
+		{name: "complete without the network beyond the next", make: func(s *story) { s.survey(20*sec, "c1") }, want: []string{"complete"}},
 		{name: "the gateway beyond the next died long ago, and what it lent is shown", make: func(s *story) {
-			ring(s)
 			s.Nodes[7].Until, s.Nodes[7].How, s.Nodes[7].Correct = 10*sec, "crashed", false
 		}, want: []string{"lent"}},
 		{name: "the gateway beyond the next died, and that is known soon", make: func(s *story) {
-			ring(s)
 			s.Nodes[7].Until, s.Nodes[7].How, s.Nodes[7].Correct = 10*sec, "crashed", false
 			s.lent("c1", "").At = 18 * sec
 			s.lent("c2", "").At = 18 * sec
 		}},
-		{name: "its own network's, lent back to it", make: func(s *story) {
-			ring(s)
-			s.lent("c1", "live").Network = "us"
-		}, want: []string{"lent"}},
+		{name: "its own network's, lent back to it", make: func(s *story) { s.lent("c1", "live").Network = "us" }, want: []string{"lent"}},
 		{name: "it comes back to where it was", make: func(s *story) {
 			r := carried(s)
 			s.hop(r, "h", "f", "asia", "us")
@@ -232,35 +206,21 @@ func TestALyingGatewayExcusesNothingAtHome(t *testing.T) {
 		federate(s)
 		s.Nodes[6].Adversary = true
 	}
-	runCases(t, []verdictCase{
-		{name: "handled by two far members", make: func(s *story) {
-			liar(s)
-			s.run(s.cross("c1").ID, abroad, 5100*ms)
-		}},
-		{name: "a far member ran it, and nobody did, it is said", make: func(s *story) { liar(s); s.cross("c1").Outcome = "overloaded" }},
-		{name: "a changed reply", make: func(s *story) { liar(s); s.cross("c1").Outcome = "wrong_reply" }},
+	runCases(t, liar, []verdictCase{
+		{name: "handled by two far members", make: func(s *story) { s.run(s.cross("c1").ID, abroad, 5100*ms) }},
+		{name: "a far member ran it, and nobody did, it is said", make: func(s *story) { s.cross("c1").Outcome = "overloaded" }},
+		{name: "a changed reply", make: func(s *story) { s.cross("c1").Outcome = "wrong_reply" }},
 		{name: "complete without the far network, with an invented member", make: func(s *story) {
-			liar(s)
 			r := s.survey(20*sec, "c1")
 			r.Taken, r.Answers = 4, append(r.Answers, history.Answer{Member: "forged", At: 20*sec + 9*ms})
 		}},
-		{name: "a changed reply of an own member", make: func(s *story) {
-			liar(s)
-			s.ask(5*sec, "c1", 0, "load").Outcome = "wrong_reply"
-		}, want: []string{"belongs"}},
-		{name: "handled twice at home", make: func(s *story) {
-			liar(s)
-			s.run(s.ask(5*sec, "c1", 0, "load").ID, 1, 5100*ms)
-		}, want: []string{"once"}},
+		{name: "a changed reply of an own member", make: func(s *story) { s.ask(5*sec, "c1", 0, "load").Outcome = "wrong_reply" }, want: []string{"belongs"}},
+		{name: "handled twice at home", make: func(s *story) { s.run(s.ask(5*sec, "c1", 0, "load").ID, 1, 5100*ms) }, want: []string{"once"}},
 		{name: "complete without an own member", make: func(s *story) {
-			liar(s)
 			r := s.survey(20*sec, "c1")
 			r.Taken, r.Answers = 2, r.Answers[:2]
 		}, want: []string{"complete"}},
-		{name: "a claim about a handler at home", make: func(s *story) {
-			liar(s)
-			s.ask(5*sec, "c1", 0, "load").Outcome = "unreachable"
-		}, want: []string{"claim"}},
+		{name: "a claim about a handler at home", make: func(s *story) { s.ask(5*sec, "c1", 0, "load").Outcome = "unreachable" }, want: []string{"claim"}},
 	})
 }
 
@@ -268,7 +228,6 @@ func TestALyingGatewayExcusesNothingAtHome(t *testing.T) {
 // who lends nothing any more disappears, and who lends is seen in the end.
 func TestViewsOfLentMembersAreJudged(t *testing.T) {
 	dead := func(s *story, shown bool) {
-		federate(s)
 		s.Nodes[6].Until, s.Nodes[6].How, s.Nodes[6].Correct = 10*sec, "crashed", false
 		for _, c := range []string{"c1", "c2"} {
 			v := s.lent(c, "")
@@ -278,27 +237,21 @@ func TestViewsOfLentMembersAreJudged(t *testing.T) {
 			}
 		}
 	}
-	runCases(t, []verdictCase{
+	runCases(t, federate, []verdictCase{
 		{name: "a gateway dies", make: func(s *story) { dead(s, false) }},
 		{name: "a gateway dies, and is shown for seven seconds", make: func(s *story) { dead(s, true) }, want: []string{"lent"}},
-		{name: "a gateway lives, and is not seen in the end", make: func(s *story) {
-			federate(s)
-			s.lent("c1", "unreachable").At = 20 * sec
-		}, want: []string{"lent"}},
+		{name: "a gateway lives, and is not seen in the end", make: func(s *story) { s.lent("c1", "unreachable").At = 20 * sec }, want: []string{"lent"}},
 		{name: "it has nothing to lend in the end", make: func(s *story) {
-			federate(s)
 			s.Tenures[abroad].Leaving, s.Tenures[abroad].Until = 20*sec, 20*sec
 			s.lent("c1", "").At = 20 * sec
 			s.lent("c2", "").At = 21 * sec
 		}},
 		{name: "it has nothing to lend, and is shown for seven seconds", make: func(s *story) {
-			federate(s)
 			s.Tenures[abroad].Leaving, s.Tenures[abroad].Until = 20*sec, 20*sec
 			s.lent("c1", "").At = 27 * sec
 			s.lent("c2", "").At = 20 * sec
 		}, want: []string{"lent"}},
 		{name: "lent by nobody", make: func(s *story) {
-			federate(s)
 			s.lent("c1", "live").Peer = "stranger"
 			s.Views[len(s.Views)-1].Member = "forged"
 		}, want: []string{"lent"}},
@@ -328,12 +281,9 @@ func TestSpillOverIsMeasured(t *testing.T) {
 			s.Requests[i].Member += "'"
 		}
 	}
-	v := s.judge(check.Rules{Assert: []string{
-		"crossed == 120", "crossed{load} == 120", "crossed_share == 40%", "border_turns{load} == 2", "spill_max == 0ms", "return_max{load} == 1.9s",
-	}})
-	for _, a := range v.Assertions {
-		require.True(t, a.OK, "%s: %s%s", a.Text, a.Value, a.Reason)
-	}
+	claims(
+		t, s, "crossed == 120", "crossed{load} == 120", "crossed_share == 40%", "border_turns{load} == 2", "spill_max == 0ms", "return_max{load} == 1.9s",
+	)
 }
 
 // This test checks that the time is measured that the sides of a tunnel wait which a
@@ -361,7 +311,7 @@ func TestTopicsAreFollowedAcrossBorders(t *testing.T) {
 		s.Publications[p].Network = "eu"
 		return p
 	}
-	runCases(t, []verdictCase{
+	runCases(t, nil, []verdictCase{
 		{name: "delivered", make: func(s *story) { s.deliver(lent(s, 15*sec), 0) }},
 		{name: "neither delivered nor told", make: func(s *story) { lent(s, 15*sec) }, want: []string{"delivered"}},
 		{name: "told", make: func(s *story) {

@@ -25,7 +25,7 @@ func (s *story) turn(node string) {
 // who hear it.
 func TestPromisesAreForHonestNodes(t *testing.T) {
 	lost := func(s *story) { s.ask(5*sec, "c1", 0, "load").Outcome = "no_members" }
-	runCases(t, []verdictCase{
+	runCases(t, nil, []verdictCase{
 		{name: "an honest caller is told a lie", make: lost, want: []string{"claim", "empty"}},
 		{name: "an adversary is", make: func(s *story) { lost(s); s.turn("c1") }},
 		{name: "an honest view is wrong", make: func(s *story) { s.view(40*sec, "c1", "m1", "suspect") }, want: []string{"converge"}},

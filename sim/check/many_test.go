@@ -4,7 +4,9 @@
 package check_test
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/arke-mesh/arke/sim/history"
 )
@@ -12,69 +14,58 @@ import (
 // This test checks what surveys may say of their members, and when they may
 // call themselves complete.
 func TestSurveysTellTheTruth(t *testing.T) {
-	runCases(t, []verdictCase{
-		{name: "everybody", make: func(s *story) { s.survey(5*sec, "c1") }},
-		{name: "one is named as missing", make: func(s *story) {
-			r := s.survey(5*sec, "c1")
-			r.Answers, r.Taken, r.Outcome = r.Answers[:2], 2, "partial"
-			r.Missing = []history.Missing{{Member: "m3", Outcome: "deadline"}}
-		}},
-		{name: "complete without one", make: func(s *story) {
-			r := s.survey(5*sec, "c1")
-			r.Answers, r.Taken = r.Answers[:2], 2
-		}, want: []string{"complete"}},
-		{name: "complete and one missing", make: func(s *story) {
-			r := s.survey(5*sec, "c1")
-			r.Answers, r.Taken = r.Answers[:2], 2
-			r.Missing = []history.Missing{{Member: "m3", Outcome: "deadline"}}
-		}, want: []string{"complete"}},
-		{name: "complete without one that has just come", make: func(s *story) {
+	survey := func(change func(s *story, r *history.Request)) func(s *story) {
+		return func(s *story) { change(s, s.survey(5*sec, "c1")) }
+	}
+	// without has only two members answer.
+	without := func(outcome string, missing ...string) func(s *story) {
+		return survey(func(_ *story, r *history.Request) {
+			r.Answers, r.Taken, r.Outcome = r.Answers[:2], 2, outcome
+			for _, m := range missing {
+				r.Missing = append(r.Missing, history.Missing{Member: m, Outcome: "deadline"})
+			}
+		})
+	}
+	// joined has c1 become a member at 14 s and a survey not ask it.
+	joined := func(asked time.Duration) func(s *story) {
+		return func(s *story) {
 			s.serve("c1", 14*sec)
 			s.view(14500*ms, "c2", "c1", "live")
 			s.view(14500*ms, "c1", "c1", "live")
-			s.survey(15*sec, "c2")
-		}},
-		{name: "complete without one that has been there", make: func(s *story) {
-			s.serve("c1", 14*sec)
-			s.view(14500*ms, "c2", "c1", "live")
-			s.view(14500*ms, "c1", "c1", "live")
-			s.survey(17*sec, "c2")
-		}, want: []string{"complete"}},
+			s.survey(asked, "c2")
+		}
+	}
+	runCases(t, nil, []verdictCase{
+		{name: "everybody", make: survey(func(*story, *history.Request) {})},
+		{name: "one is named as missing", make: without("partial", "m3")},
+		{name: "complete without one", make: without("complete"), want: []string{"complete"}},
+		{name: "complete and one missing", make: without("complete", "m3"), want: []string{"complete"}},
+		{name: "complete without one that has just come", make: joined(15 * sec)},
+		{name: "complete without one that has been there", make: joined(17 * sec), want: []string{"complete"}},
 		{name: "complete without one that was cut off", make: func(s *story) {
 			s.fault(4*sec, 6*sec, "cut", "m3")
-			r := s.survey(5*sec, "c1")
-			r.Answers, r.Taken = r.Answers[:2], 2
+			without("complete")(s)
 		}},
-		{name: "one answered twice", make: func(s *story) {
-			r := s.survey(5*sec, "c1")
+		{name: "one answered twice", make: survey(func(s *story, r *history.Request) {
 			r.Answers[2] = r.Answers[0]
 			s.Runs[len(s.Runs)-1].Tenure = 2
-		}, want: []string{"complete", "spread"}},
-		{name: "answered and missing", make: func(s *story) {
-			r := s.survey(5*sec, "c1")
+		}), want: []string{"complete", "spread"}},
+		{name: "answered and missing", make: survey(func(_ *story, r *history.Request) {
 			r.Outcome, r.Missing = "partial", []history.Missing{{Member: "m3", Outcome: "deadline"}}
-		}, want: []string{"spread"}},
-		{name: "missing twice", make: func(s *story) {
-			r := s.survey(5*sec, "c1")
-			r.Outcome, r.Answers, r.Taken = "partial", r.Answers[:2], 2
-			r.Missing = []history.Missing{{Member: "m3", Outcome: "deadline"}, {Member: "m3", Outcome: "deadline"}}
-		}, want: []string{"spread"}},
-		{name: "a wrong number", make: func(s *story) { s.survey(5*sec, "c1").Taken = 4 }, want: []string{"spread"}},
-		{name: "another's answer", make: func(s *story) { s.survey(5*sec, "c1").Answers[1].Wrong = true }, want: []string{"spread"}},
-		{name: "an answer of nobody who ran", make: func(s *story) {
-			s.survey(5*sec, "c1")
+		}), want: []string{"spread"}},
+		{name: "missing twice", make: without("partial", "m3", "m3"), want: []string{"spread"}},
+		{name: "a wrong number", make: survey(func(_ *story, r *history.Request) { r.Taken = 4 }), want: []string{"spread"}},
+		{name: "another's answer", make: survey(func(_ *story, r *history.Request) { r.Answers[1].Wrong = true }), want: []string{"spread"}},
+		{name: "an answer of nobody who ran", make: survey(func(s *story, _ *history.Request) {
 			s.Runs = s.Runs[:len(s.Runs)-1]
-		}, want: []string{"spread"}},
-		{name: "asked twice", make: func(s *story) {
-			r := s.survey(5*sec, "c1")
-			s.run(r.ID, 2, 5*sec+6*ms)
-		}, want: []string{"once"}},
+		}), want: []string{"spread"}},
+		{name: "asked twice", make: survey(func(s *story, r *history.Request) { s.run(r.ID, 2, 5*sec+6*ms) }), want: []string{"once"}},
 	})
 }
 
 // This test checks that a broadcast's numbers fit who has it.
 func TestBroadcastsCountRightly(t *testing.T) {
-	runCases(t, []verdictCase{
+	runCases(t, nil, []verdictCase{
 		{name: "everybody", make: func(s *story) { s.broadcast(5*sec, "c1") }},
 		{name: "one too many", make: func(s *story) {
 			s.broadcast(5*sec, "c1").Outcome = "partial"
@@ -84,12 +75,7 @@ func TestBroadcastsCountRightly(t *testing.T) {
 		{name: "one died with it", make: func(s *story) {
 			s.crash(10*sec, ms)
 			r := s.broadcast(10*sec-5*ms, "c1")
-			for i, run := range s.Runs {
-				if run.Request == r.ID && run.Tenure == 1 {
-					s.Runs = append(s.Runs[:i], s.Runs[i+1:]...)
-					break
-				}
-			}
+			s.Runs = slices.DeleteFunc(s.Runs, func(run history.Run) bool { return run.Request == r.ID && run.Tenure == 1 })
 		}},
 		{name: "one is missing and may have it", make: func(s *story) {
 			r := s.broadcast(5*sec, "c1")
@@ -123,7 +109,7 @@ func TestBroadcastsComeInOrder(t *testing.T) {
 		n := len(s.Runs)
 		s.Runs[n-4].Began = 7 * sec // the last run of the first
 	}
-	runCases(t, []verdictCase{
+	runCases(t, nil, []verdictCase{
 		{name: "several at once", make: swap},
 		{name: "one after the other", make: func(s *story) {
 			swap(s)
@@ -139,7 +125,7 @@ func TestBroadcastsComeInOrder(t *testing.T) {
 
 // This test checks that accepted means handled, once and to the end.
 func TestAcceptedPushesAreHandled(t *testing.T) {
-	runCases(t, []verdictCase{
+	runCases(t, nil, []verdictCase{
 		{name: "later", make: func(s *story) { s.push(5*sec, "c1", 1) }},
 		{name: "never", make: func(s *story) { s.unrun(s.push(5*sec, "c1", 1).ID) }, want: []string{"accepted"}},
 		{name: "half", make: func(s *story) {

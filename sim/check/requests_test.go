@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/arke-mesh/arke/sim/check"
+	"github.com/arke-mesh/arke/sim/history"
 )
 
 // This test checks that a request without exactly one outcome in time is found,
 // and which ones are excused.
 func TestEveryRequestHasOneOutcomeInTime(t *testing.T) {
-	runCases(t, []verdictCase{
+	runCases(t, nil, []verdictCase{
 		{name: "peace", make: func(*story) {}},
 		{name: "never ended", make: func(s *story) {
 			s.Requests[5].Ended, s.Requests[5].Outcomes, s.Requests[5].Outcome = -1, 0, ""
@@ -46,45 +47,33 @@ func TestEveryRequestHasOneOutcomeInTime(t *testing.T) {
 // This test checks that a request that is handled twice is found, unless that
 // is allowed.
 func TestNoRequestIsHandledTwice(t *testing.T) {
-	runCases(t, []verdictCase{
+	again := func(attempts, tenure int) func(s *story) {
+		return func(s *story) {
+			r := &s.Requests[6]
+			r.Idempotent, r.Attempts = true, attempts
+			s.run(7, tenure, r.Sent+8*ms)
+		}
+	}
+	parted := func(after time.Duration, run func(s *story)) func(s *story) {
+		return func(s *story) {
+			run(s)
+			at := s.Requests[6].Sent + after
+			s.fault(at, at, "corrupt", "m1")
+		}
+	}
+	runCases(t, nil, []verdictCase{
 		{name: "twice", make: func(s *story) { s.run(7, 1, s.Requests[6].Sent+8*ms) }, want: []string{"once"}},
 		{name: "twice, and its caller was lost", make: func(s *story) {
 			s.Requests[6].Lost = true
 			s.run(7, 1, s.Requests[6].Sent+8*ms)
 		}, want: []string{"once"}},
-		{name: "idempotent", make: func(s *story) {
-			s.Requests[6].Idempotent, s.Requests[6].Attempts = true, 2
-			s.run(7, 1, s.Requests[6].Sent+8*ms)
-		}},
-		{name: "idempotent, by the same member", make: func(s *story) {
-			s.Requests[6].Idempotent, s.Requests[6].Attempts = true, 2
-			s.run(7, 0, s.Requests[6].Sent+8*ms)
-		}, want: []string{"once"}},
-		{name: "idempotent, by the same member, after the link was lost", make: func(s *story) {
-			s.Requests[6].Idempotent, s.Requests[6].Attempts = true, 2
-			at := s.Requests[6].Sent + 6*ms
-			s.fault(at, at, "corrupt", "m1")
-			s.run(7, 0, s.Requests[6].Sent+8*ms)
-		}},
-		{name: "idempotent, by the same member, more often than attempted", make: func(s *story) {
-			s.Requests[6].Idempotent = true
-			at := s.Requests[6].Sent + 6*ms
-			s.fault(at, at, "corrupt", "m1")
-			s.run(7, 0, s.Requests[6].Sent+8*ms)
-		}, want: []string{"once"}},
-		{name: "idempotent, by the same member, before anything happened", make: func(s *story) {
-			s.Requests[6].Idempotent, s.Requests[6].Attempts = true, 2
-			s.fault(s.Requests[6].Sent+9*ms, s.Requests[6].Sent+9*ms, "corrupt", "m1")
-			s.run(7, 0, s.Requests[6].Sent+8*ms)
-		}, want: []string{"once"}},
-		{name: "idempotent, more often than attempted", make: func(s *story) {
-			s.Requests[6].Idempotent = true
-			s.run(7, 1, s.Requests[6].Sent+8*ms)
-		}, want: []string{"once"}},
-		{name: "idempotent, attempts unknown", make: func(s *story) {
-			s.Requests[6].Idempotent, s.Requests[6].Attempts = true, 0
-			s.run(7, 1, s.Requests[6].Sent+8*ms)
-		}},
+		{name: "idempotent", make: again(2, 1)},
+		{name: "idempotent, by the same member", make: again(2, 0), want: []string{"once"}},
+		{name: "idempotent, by the same member, after the link was lost", make: parted(6*ms, again(2, 0))},
+		{name: "idempotent, by the same member, more often than attempted", make: parted(6*ms, again(1, 0)), want: []string{"once"}},
+		{name: "idempotent, by the same member, before anything happened", make: parted(9*ms, again(2, 0)), want: []string{"once"}},
+		{name: "idempotent, more often than attempted", make: again(1, 1), want: []string{"once"}},
+		{name: "idempotent, attempts unknown", make: again(0, 1)},
 	})
 }
 
@@ -99,7 +88,7 @@ func TestNothingIsBegunAfterItsDeadline(t *testing.T) {
 			s.run(r.ID, 0, r.Deadline+by*ms).Expires = r.Deadline + by*ms
 		}
 	}
-	runCases(t, []verdictCase{
+	runCases(t, nil, []verdictCase{
 		{name: "a little late", make: late(490)},
 		{name: "late", make: late(510), want: []string{"expired"}},
 		{name: "late over a bad link", make: func(s *story) {
@@ -160,13 +149,13 @@ func TestOutcomesTellTheTruthAboutHandlers(t *testing.T) {
 			s.Requests[40].Outcome, s.Requests[40].MaybeRan = outcome, true
 		}})
 	}
-	runCases(t, cases)
+	runCases(t, nil, cases)
 }
 
 // This test checks that replies to something else, replies from nowhere and
 // requests that nobody made are found.
 func TestRepliesBelongToRequests(t *testing.T) {
-	runCases(t, []verdictCase{
+	runCases(t, nil, []verdictCase{
 		{name: "the reply of another", make: func(s *story) { s.Requests[6].Outcome = "wrong_reply" }, want: []string{"belongs"}},
 		{name: "a reply that no handler gave", make: func(s *story) { s.unrun(7) }, want: []string{"belongs"}},
 		{name: "a refusal that no handler gave", make: func(s *story) {
@@ -188,48 +177,37 @@ func TestRepliesBelongToRequests(t *testing.T) {
 // This test checks that handlers of nodes that are not, not yet or no longer
 // members are found.
 func TestOnlyMembersHandle(t *testing.T) {
-	runCases(t, []verdictCase{
+	late := func(s *story) {
+		s.crash(10*sec, ms)
+		r := s.ask(10*sec, "c1", 0, "load")
+		r.Member = ""
+		s.unrun(r.ID)
+		s.run(r.ID, 1, 10*sec+ms)
+	}
+	unseen := func(change func(m1 *history.Node)) func(s *story) {
+		return func(s *story) {
+			change(&s.Nodes[2])
+			for i := range s.Views {
+				if s.Views[i].Member == "m1" {
+					s.Views[i].State = ""
+				}
+			}
+		}
+	}
+	runCases(t, nil, []verdictCase{
 		{name: "before it asked", make: func(s *story) { s.Tenures[0].Asked, s.Tenures[0].From = 1005*ms, 1005*ms }, want: []string{"member"}},
 		{name: "before it was told", make: func(s *story) { s.Tenures[0].From = 1050 * ms }},
-		{name: "after it was gone", make: func(s *story) {
-			s.crash(10*sec, ms)
-			r := s.ask(10*sec, "c1", 0, "load")
-			r.Member = ""
-			s.unrun(r.ID)
-			s.run(r.ID, 1, 10*sec+ms)
-		}, want: []string{"member"}},
-		{name: "after it was gone, by a coarser clock", make: func(s *story) {
-			s.crash(10*sec, ms)
-			r := s.ask(10*sec, "c1", 0, "load")
-			r.Member = ""
-			s.unrun(r.ID)
-			s.run(r.ID, 1, 10*sec+ms)
-		}, rules: check.Rules{Member: 5 * ms}},
+		{name: "after it was gone", make: late, want: []string{"member"}},
+		{name: "after it was gone, by a coarser clock", make: late, rules: check.Rules{Member: 5 * ms}},
 		{name: "while it leaves", make: func(s *story) {
-			s.crash(10*sec, ms)
+			late(s)
 			s.Tenures[1].Until = 10*sec + 5*ms
-			r := s.ask(10*sec, "c1", 0, "load")
-			r.Member = ""
-			s.unrun(r.ID)
-			s.run(r.ID, 1, 10*sec+ms)
 		}},
 		{name: "of another cluster", make: func(s *story) { s.Requests[6].Cluster = "geo" }, want: []string{"member"}},
-		{name: "with another network's key", make: func(s *story) {
-			s.Nodes[2].Key = "other"
-			for i := range s.Views {
-				if s.Views[i].Member == "m1" {
-					s.Views[i].State = ""
-				}
-			}
-		}, want: []string{"member"}},
-		{name: "with another key for the cluster", make: func(s *story) {
-			s.Nodes[2].Keys = map[string]string{"echo": "red"}
-			for i := range s.Views {
-				if s.Views[i].Member == "m1" {
-					s.Views[i].State = ""
-				}
-			}
-		}, want: []string{"member"}},
+		{name: "with another network's key", make: unseen(func(m1 *history.Node) { m1.Key = "other" }), want: []string{"member"}},
+		{name: "with another key for the cluster", make: unseen(func(m1 *history.Node) {
+			m1.Keys = map[string]string{"echo": "red"}
+		}), want: []string{"member"}},
 	})
 }
 
@@ -242,7 +220,7 @@ func TestProgressIsDemandedAfterTheFaults(t *testing.T) {
 			s.unrun(s.Requests[i].ID)
 		}
 	}
-	runCases(t, []verdictCase{
+	runCases(t, nil, []verdictCase{
 		{name: "a request of the workload", make: fails(290)},
 		{name: "an early probe", make: fails(340)},
 		{name: "a late probe", make: fails(360), want: []string{"progress"}},
@@ -273,7 +251,7 @@ func TestNobodyIsToldThatAClusterIsEmptyThatIsNot(t *testing.T) {
 		s.Requests[i].Outcome = "no_members"
 		s.unrun(s.Requests[i].ID)
 	}
-	runCases(t, []verdictCase{
+	runCases(t, nil, []verdictCase{
 		{name: "in peace", make: func(s *story) { empty(s, 50) }, want: []string{"empty"}},
 		{name: "before a member is known", make: func(s *story) { empty(s, 2) }},
 		{name: "after a fault", make: func(s *story) {

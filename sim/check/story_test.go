@@ -126,20 +126,26 @@ func found(v *check.Verdict) []string {
 	return out
 }
 
-// verdictCase is a history made of peace, and the checkers that must object.
+// verdictCase is a story and the checkers that must object.
 type verdictCase struct {
 	name  string
-	make  func(s *story)
+	make  func(s *story) // changes it; nil = it stays as it is
 	rules check.Rules
 	want  []string
 }
 
-func runCases(t *testing.T, cases []verdictCase) {
+// runCases judges cases, each of which begins with peace and what begin makes of
+// it; nil = peace.
+func runCases(t *testing.T, begin func(s *story), cases []verdictCase) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := peace()
-			c.make(s)
+			for _, change := range []func(*story){begin, c.make} {
+				if change != nil {
+					change(s)
+				}
+			}
 			v := s.judge(c.rules)
 			require.ElementsMatch(t, c.want, found(v), "%v", v.Violations)
 			require.Equal(t, len(c.want) == 0, v.OK)
@@ -304,45 +310,33 @@ func unknown(s *story, at time.Duration) {
 // subscriptions miss is told, and only what the relay took with it may be
 // missing; their members are what they were, under another id.
 func TestClientsAreJudgedWithTheirRelays(t *testing.T) {
-	runCases(t, []verdictCase{
-		{name: "a gap is told when the relay is gone", make: func(s *story) {
-			besideM2(s)
-			unknown(s, 10*sec+50*ms)
-		}},
-		{name: "a gap is told when it is back", make: func(s *story) {
-			besideM2(s)
-			unknown(s, 11*sec+20*ms)
-		}},
-		{name: "nothing is told", make: besideM2, want: []string{"delivered"}},
-		{name: "a gap was told before", make: func(s *story) {
-			besideM2(s)
-			unknown(s, 9*sec)
-		}, want: []string{"delivered"}},
+	runCases(t, besideM2, []verdictCase{
+		{name: "a gap is told when the relay is gone", make: func(s *story) { unknown(s, 10*sec+50*ms) }},
+		{name: "a gap is told when it is back", make: func(s *story) { unknown(s, 11*sec+20*ms) }},
+		{name: "nothing is told", want: []string{"delivered"}},
+		{name: "a gap was told before", make: func(s *story) { unknown(s, 9*sec) }, want: []string{"delivered"}},
 		{name: "more is missing, which was published long after", make: func(s *story) {
-			besideM2(s)
 			unknown(s, 11*sec+20*ms)
 			s.deliver(s.publish(20*sec, "c1", "a.b"), 0)
 		}, want: []string{"delivered"}},
 		{name: "more is missing, from when not everybody knew again", make: func(s *story) {
-			besideM2(s)
 			unknown(s, 11*sec+20*ms)
 			s.deliver(s.publish(12*sec, "c1", "a.c"), 0)
 		}},
-		{name: "a node is told the same, and has no relay", make: func(s *story) {
-			market(s)
-			s.undeliver(1, 5)
-			unknown(s, 11*sec)
-		}, want: []string{"delivered"}},
 		{name: "its member answers by the id that it has now", make: func(s *story) {
-			besideM2(s)
 			unknown(s, 10*sec+50*ms)
 			s.ask(11*sec+20*ms, "c1", 2, "load").Member = "m3-again"
 			s.Runs[len(s.Runs)-1].Began = 11*sec + 20*ms
 		}},
 		{name: "another client's member answers", make: func(s *story) {
-			besideM2(s)
 			unknown(s, 10*sec+50*ms)
 			s.ask(12*sec, "c1", 3, "load").Member = "m1"
 		}, want: []string{"belongs"}},
+	})
+	runCases(t, market, []verdictCase{
+		{name: "a node is told the same, and has no relay", make: func(s *story) {
+			s.undeliver(1, 5)
+			unknown(s, 11*sec)
+		}, want: []string{"delivered"}},
 	})
 }

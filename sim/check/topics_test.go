@@ -43,163 +43,89 @@ func (s *story) undeliver(subscription, publication int) {
 // This test checks that delivered + reported = sent, no more and no less, and
 // whom nothing can be demanded of.
 func TestWhatIsPublishedIsDeliveredOrReported(t *testing.T) {
-	runCases(t, []verdictCase{
-		{name: "everything", make: market},
-		{name: "one is missing", make: func(s *story) {
-			market(s)
-			s.undeliver(1, 4)
-		}, want: []string{"delivered"}},
-		{name: "one is missing and reported", make: func(s *story) {
-			market(s)
-			s.undeliver(1, 4)
-			s.gap(1, "c1", 1, true)
-		}},
-		{name: "reported to another", make: func(s *story) {
-			market(s)
-			s.undeliver(1, 4)
-			s.gap(0, "c1", 1, false)
-		}, want: []string{"delivered"}},
-		{name: "reported of another publisher", make: func(s *story) {
-			market(s)
-			s.undeliver(1, 4)
-			s.gap(1, "c2", 1, false)
-		}, want: []string{"delivered"}},
-		{name: "reported of several publishers", make: func(s *story) {
-			market(s)
-			s.undeliver(1, 4)
-			s.gap(1, "", 1, true)
-		}},
-		{name: "reported twice", make: func(s *story) {
-			market(s)
-			s.undeliver(1, 4)
-			s.gap(1, "c1", 2, true)
-		}, want: []string{"delivered"}},
-		{name: "reported as at most two", make: func(s *story) {
-			market(s)
-			s.undeliver(1, 4)
-			s.gap(1, "c1", 2, false)
-		}},
+	runCases(t, market, []verdictCase{
+		{name: "everything"},
 		{name: "the subscription had just begun", make: func(s *story) {
-			market(s)
 			s.Subscriptions[1].Asked, s.Subscriptions[1].From = 4*sec, 4*sec+10*ms
 			s.undeliver(1, 0)
 		}},
 		{name: "the subscription had begun long before", make: func(s *story) {
-			market(s)
 			s.Subscriptions[1].Asked, s.Subscriptions[1].From = 2*sec, 2*sec+10*ms
 			s.undeliver(1, 0)
 		}, want: []string{"delivered"}},
 		{name: "the subscription ended", make: func(s *story) {
-			market(s)
 			s.Subscriptions[1].Leaving, s.Subscriptions[1].Until = 15*sec, 15*sec
 			s.undeliver(1, 9)
 		}},
 		{name: "the subscription failed", make: func(s *story) {
-			market(s)
 			s.Subscriptions[1].From = -1
 			s.undeliver(1, 9)
 		}},
-		{name: "the publisher died just after", make: func(s *story) {
-			market(s)
-			s.crash(12*sec, ms)
-			s.Publications[6].Publisher, s.Publications[6].Peer = "m2", "peer-m2"
-			s.undeliver(1, 6)
-		}},
-		{name: "the publisher shut down just after", make: func(s *story) {
-			market(s)
-			s.shut(12 * sec)
-			s.Publications[6].Publisher, s.Publications[6].Peer = "m2", "peer-m2"
-			s.undeliver(1, 6)
-		}, want: []string{"delivered"}},
-		{name: "the publisher shut down just after, and could not reach it any more", make: func(s *story) {
-			market(s)
-			s.shut(12 * sec)
-			s.fault(11500*ms, 13*sec, "cut", "m2")
-			s.Publications[6].Publisher, s.Publications[6].Peer = "m2", "peer-m2"
-			s.undeliver(1, 6)
-		}},
-		{name: "the publisher shut down after it could reach it again", make: func(s *story) {
-			market(s)
-			s.shut(20 * sec)
-			s.fault(11500*ms, 13*sec, "cut", "c2")
-			s.Publications[6].Publisher, s.Publications[6].Peer = "m2", "peer-m2"
-			s.undeliver(1, 6)
-		}, want: []string{"delivered"}},
-		{name: "one of the two was cut off", make: func(s *story) {
-			market(s)
-			s.fault(8*sec, 9*sec, "cut", "m3")
-			s.undeliver(1, 4)
-		}},
-		{name: "a third one was cut off", make: func(s *story) {
-			market(s)
-			s.fault(8*sec, 9*sec, "cut", "m2")
-			s.undeliver(1, 4)
-		}, want: []string{"delivered"}},
-		{name: "it was not published", make: func(s *story) {
-			market(s)
-			s.undeliver(1, 4)
-			s.Publications[4].Outcome = "deadline"
-		}},
 		{name: "without echo", make: func(s *story) {
-			market(s)
 			s.Subscriptions[1].Node, s.Subscriptions[1].Peer, s.Subscriptions[1].NoEcho = "c1", "peer-c1", true
 			for i := range 10 {
 				s.undeliver(1, i)
 			}
 		}},
 	})
+	lacking := func(s *story) {
+		market(s)
+		s.undeliver(1, 4)
+	}
+	runCases(t, lacking, []verdictCase{
+		{name: "one is missing", want: []string{"delivered"}},
+		{name: "one is missing and reported", make: func(s *story) { s.gap(1, "c1", 1, true) }},
+		{name: "reported to another", make: func(s *story) { s.gap(0, "c1", 1, false) }, want: []string{"delivered"}},
+		{name: "reported of another publisher", make: func(s *story) { s.gap(1, "c2", 1, false) }, want: []string{"delivered"}},
+		{name: "reported of several publishers", make: func(s *story) { s.gap(1, "", 1, true) }},
+		{name: "reported twice", make: func(s *story) { s.gap(1, "c1", 2, true) }, want: []string{"delivered"}},
+		{name: "reported as at most two", make: func(s *story) { s.gap(1, "c1", 2, false) }},
+		{name: "one of the two was cut off", make: func(s *story) { s.fault(8*sec, 9*sec, "cut", "m3") }},
+		{name: "a third one was cut off", make: func(s *story) { s.fault(8*sec, 9*sec, "cut", "m2") }, want: []string{"delivered"}},
+		{name: "it was not published", make: func(s *story) { s.Publications[4].Outcome = "deadline" }},
+	})
+	ofM2 := func(s *story) { // what m2 published at 11 s is missing
+		market(s)
+		s.Publications[6].Publisher, s.Publications[6].Peer = "m2", "peer-m2"
+		s.undeliver(1, 6)
+	}
+	runCases(t, ofM2, []verdictCase{
+		{name: "the publisher died just after", make: func(s *story) { s.crash(12*sec, ms) }},
+		{name: "the publisher shut down just after", make: func(s *story) { s.shut(12 * sec) }, want: []string{"delivered"}},
+		{name: "the publisher shut down just after, and could not reach it any more", make: func(s *story) {
+			s.shut(12 * sec)
+			s.fault(11500*ms, 13*sec, "cut", "m2")
+		}},
+		{name: "the publisher shut down after it could reach it again", make: func(s *story) {
+			s.shut(20 * sec)
+			s.fault(11500*ms, 13*sec, "cut", "c2")
+		}, want: []string{"delivered"}},
+	})
 }
 
 // This test checks that nobody gets anything twice, out of order, or that he
 // did not ask for.
 func TestDeliveriesAreOnceInOrderAndRight(t *testing.T) {
-	runCases(t, []verdictCase{
-		{name: "twice", make: func(s *story) {
-			market(s)
-			s.deliver(9, 1)
-		}, want: []string{"twice"}},
-		{name: "out of order", make: func(s *story) {
-			market(s)
-			s.undeliver(1, 4)
-			s.deliver(4, 1)
-			s.Deliveries[len(s.Deliveries)-1].At = 20 * sec
-		}, want: []string{"order"}},
-		{name: "out of order, on another topic", make: func(s *story) {
-			market(s)
-			s.Publications[4].Topic = "a.c"
-			s.undeliver(1, 4)
-			s.deliver(4, 1)
-		}},
-		{name: "out of order, published at the same time", make: func(s *story) {
-			market(s)
-			s.Publications[4].Ended = 20 * sec
-			s.undeliver(1, 4)
-			s.deliver(4, 1)
-		}},
-		{name: "not asked for", make: func(s *story) {
-			market(s)
-			s.Publications[4].Topic = "b"
-		}, want: []string{"astray"}},
+	runCases(t, market, []verdictCase{
+		{name: "twice", make: func(s *story) { s.deliver(9, 1) }, want: []string{"twice"}},
+		{name: "not asked for", make: func(s *story) { s.Publications[4].Topic = "b" }, want: []string{"astray"}},
 		{name: "its own", make: func(s *story) {
-			market(s)
 			s.Subscriptions[1].Node, s.Subscriptions[1].Peer, s.Subscriptions[1].NoEcho = "c1", "peer-c1", true
 		}, want: []string{"astray"}},
-		{name: "before it was published", make: func(s *story) {
-			market(s)
-			s.Deliveries[0].At = 4 * sec
-		}, want: []string{"astray"}},
-		{name: "told wrongly", make: func(s *story) {
-			market(s)
-			s.Deliveries[0].Wrong = "a.x from y"
-		}, want: []string{"astray"}},
-		{name: "published by nobody", make: func(s *story) {
-			market(s)
-			s.Deliveries[0].Publication = 7
-		}, want: []string{"astray", "delivered"}},
-		{name: "after its end", make: func(s *story) {
-			market(s)
-			s.Subscriptions[1].Leaving, s.Subscriptions[1].Until = 8*sec, 8*sec
-		}, want: []string{"astray"}},
+		{name: "before it was published", make: func(s *story) { s.Deliveries[0].At = 4 * sec }, want: []string{"astray"}},
+		{name: "told wrongly", make: func(s *story) { s.Deliveries[0].Wrong = "a.x from y" }, want: []string{"astray"}},
+		{name: "published by nobody", make: func(s *story) { s.Deliveries[0].Publication = 7 }, want: []string{"astray", "delivered"}},
+		{name: "after its end", make: func(s *story) { s.Subscriptions[1].Leaving, s.Subscriptions[1].Until = 8*sec, 8*sec }, want: []string{"astray"}},
+	})
+	last := func(s *story) { // what was published fifth comes after all others
+		market(s)
+		s.undeliver(1, 4)
+		s.deliver(4, 1)
+	}
+	runCases(t, last, []verdictCase{
+		{name: "out of order", make: func(s *story) { s.Deliveries[len(s.Deliveries)-1].At = 20 * sec }, want: []string{"order"}},
+		{name: "out of order, on another topic", make: func(s *story) { s.Publications[4].Topic = "a.c" }},
+		{name: "out of order, published at the same time", make: func(s *story) { s.Publications[4].Ended = 20 * sec }},
 	})
 }
 
@@ -216,25 +142,19 @@ func line(s *story) {
 
 // This test checks that one subscription of a queue gets each publication.
 func TestQueuesOfSubscriptionsShare(t *testing.T) {
-	runCases(t, []verdictCase{
-		{name: "each gets its share", make: line},
+	runCases(t, line, []verdictCase{
+		{name: "each gets its share"},
 		{name: "two get the same", make: func(s *story) {
-			line(s)
 			s.deliver(0, 2)
 			s.Deliveries[9].At = 5*sec + 11*ms
 			s.Deliveries = append(s.Deliveries[9:], s.Deliveries[:9]...)
 		}, want: []string{"twice"}},
-		{name: "nobody gets one", make: func(s *story) {
-			line(s)
-			s.undeliver(1, 4)
-		}, want: []string{"delivered"}},
+		{name: "nobody gets one", make: func(s *story) { s.undeliver(1, 4) }, want: []string{"delivered"}},
 		{name: "nobody gets one, and one is told", make: func(s *story) {
-			line(s)
 			s.undeliver(1, 4)
 			s.gap(2, "c1", 1, true)
 		}},
 		{name: "who was to have it had died", make: func(s *story) {
-			line(s)
 			s.crash(9500*ms, ms)
 			s.Subscriptions[1].Leaving, s.Subscriptions[1].Until = 9500*ms, 9500*ms
 			s.undeliver(1, 4)
@@ -274,19 +194,20 @@ func TestTopicsAreMeasured(t *testing.T) {
 	claims(t, q, "queue_balance == 1", "delivered == 100%", "deliveries == 9")
 }
 
+// whole has a tunnel that ended well, but for what changes it.
+func whole(change func(x *history.Tunnel)) func(s *story) {
+	return func(s *story) { change(s.tunnel(5*sec, "c1", 0)) }
+}
+
 // This test checks that what comes out of a tunnel is what went in.
 func TestTunnelsDeliverAPrefixAndAllAfterAGoodEnd(t *testing.T) {
 	broken := func(change func(x *history.Tunnel)) func(s *story) {
-		return func(s *story) {
-			x := s.tunnel(5*sec, "c1", 0)
+		return whole(func(x *history.Tunnel) {
 			x.Outcome, x.Forth.End, x.Back.End, x.Forth.Closed, x.Back.Closed = "interrupted", false, false, false, false
 			change(x)
-		}
+		})
 	}
-	whole := func(change func(x *history.Tunnel)) func(s *story) {
-		return func(s *story) { change(s.tunnel(5*sec, "c1", 0)) }
-	}
-	runCases(t, []verdictCase{
+	runCases(t, nil, []verdictCase{
 		{name: "all of it", make: whole(func(*history.Tunnel) {})},
 		{name: "broken, a prefix", make: broken(func(x *history.Tunnel) { x.Forth.Received = 3 })},
 		{name: "broken, one is under way", make: broken(func(x *history.Tunnel) { x.Forth.Tried = 11; x.Forth.Received = 11 })},
@@ -311,10 +232,7 @@ func TestTunnelsDeliverAPrefixAndAllAfterAGoodEnd(t *testing.T) {
 // This test checks that tunnels end in time, on both sides, and that credit
 // bounds what is under way.
 func TestTunnelsEndAndAreBounded(t *testing.T) {
-	whole := func(change func(x *history.Tunnel)) func(s *story) {
-		return func(s *story) { change(s.tunnel(5*sec, "c1", 0)) }
-	}
-	runCases(t, []verdictCase{
+	runCases(t, nil, []verdictCase{
 		{name: "at the deadline", make: whole(func(x *history.Tunnel) { x.Ended = 10*sec + 5*ms })},
 		{name: "after it", make: whole(func(x *history.Tunnel) { x.Ended = 10*sec + 6*ms }), want: []string{"ended"}},
 		{name: "never", make: whole(func(x *history.Tunnel) { x.Ended = -1 }), want: []string{"ended"}},
@@ -400,7 +318,7 @@ func TestQueuesStayWithinLimits(t *testing.T) {
 		return func(s *story) { change(&queued{&s.Samples[i].Queued, &s.Samples[i].Waiting, &s.Samples[i].Running}) }
 	}
 	const m1 = 2 // its first sample
-	runCases(t, []verdictCase{
+	runCases(t, nil, []verdictCase{
 		{name: "full lanes", make: sample(m1, func(p *queued) { *p.lanes = [4]uint64{20 << 20, 32 << 20, 32 << 20, 48 << 20} })},
 		{name: "more than full lanes", make: sample(m1, func(p *queued) { p.lanes[0] = 20<<20 + 1 }), want: []string{"queues"}},
 		{name: "a smaller lane", make: sample(m1, func(p *queued) { p.lanes[3] = 17 << 20 }), rules: check.Rules{LaneBytes: [4]uint64{3: 1}}, want: []string{"queues"}},

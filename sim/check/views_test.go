@@ -16,7 +16,13 @@ import (
 // This test checks what views may look like after the last fault and at the
 // end: exactly the live members, within the bound.
 func TestViewsConverge(t *testing.T) {
-	runCases(t, []verdictCase{
+	restarted := func(s *story) {
+		s.Nodes[0].Until, s.Nodes[0].Correct = 20*sec, false
+		s.Nodes = append(s.Nodes, history.Node{Name: "c1", From: 21 * sec, Until: -1, Correct: true})
+		s.fault(20*sec, -1, "crash", "c1")
+		s.fault(21*sec, -1, "restart", "c1")
+	}
+	runCases(t, nil, []verdictCase{
 		{name: "a crash that is noticed", make: func(s *story) { s.crash(10*sec, sec) }},
 		{name: "a crash that is noticed too late", make: func(s *story) { s.crash(10*sec, 5100*ms) }, want: []string{"converge", "zombie"}},
 		{name: "a larger bound", make: func(s *story) { s.crash(10*sec, 5100*ms) }, rules: check.Rules{Converge: 6 * sec, Zombie: 6 * sec}},
@@ -62,17 +68,9 @@ func TestViewsConverge(t *testing.T) {
 			}
 			s.view(30*sec, "x", "m1", "")
 		}},
-		{name: "views of a node that was restarted", make: func(s *story) {
-			s.Nodes[0].Until, s.Nodes[0].Correct = 20*sec, false
-			s.Nodes = append(s.Nodes, history.Node{Name: "c1", From: 21 * sec, Until: -1, Correct: true})
-			s.fault(20*sec, -1, "crash", "c1")
-			s.fault(21*sec, -1, "restart", "c1")
-		}, want: []string{"converge", "forgotten"}},
+		{name: "views of a node that was restarted", make: restarted, want: []string{"converge", "forgotten"}},
 		{name: "views of a node that was restarted and sees again", make: func(s *story) {
-			s.Nodes[0].Until, s.Nodes[0].Correct = 20*sec, false
-			s.Nodes = append(s.Nodes, history.Node{Name: "c1", From: 21 * sec, Until: -1, Correct: true})
-			s.fault(20*sec, -1, "crash", "c1")
-			s.fault(21*sec, -1, "restart", "c1")
+			restarted(s)
 			for _, member := range []string{"m1", "m2", "m3"} {
 				s.view(22*sec, "c1", member, "live")
 			}
@@ -83,36 +81,28 @@ func TestViewsConverge(t *testing.T) {
 // This test checks that the dead are not shown as live for long, and who is
 // excused.
 func TestZombiesAreFound(t *testing.T) {
-	runCases(t, []verdictCase{
+	runCases(t, nil, []verdictCase{
 		{name: "for long, and then something else happens", make: func(s *story) {
 			s.crash(10*sec, 5100*ms)
 			s.fault(15*sec, 16*sec, "pause", "m3")
-		}, want: []string{"zombie"}},
-		{name: "the observers are cut off", make: func(s *story) {
-			s.crash(10*sec, 8*sec)
-			s.fault(9*sec, 16*sec, "cut", "c1", "c2", "m3")
-		}},
-		{name: "the observers are cut off, said by sides", make: func(s *story) {
-			s.crash(10*sec, 8*sec)
-			s.Faults = append(s.Faults, history.Fault{
-				At: 9 * sec, Until: 16 * sec, Do: "clog", Between: [][]string{{"c1", "c2"}, {"m3"}},
-			})
-		}},
-		{name: "everybody is cut off", make: func(s *story) {
-			s.crash(10*sec, 8*sec)
-			s.fault(9*sec, 16*sec, "cut")
-		}},
-		{name: "only one observer is cut off", make: func(s *story) {
-			s.crash(10*sec, 8*sec)
-			s.fault(9*sec, 16*sec, "cut", "c1", "m3")
 		}, want: []string{"zombie"}},
 		{name: "long after the cut", make: func(s *story) {
 			s.crash(10*sec, 20*sec)
 			s.fault(9*sec, 16*sec, "cut", "c1", "c2", "m3")
 		}, want: []string{"converge", "zombie"}},
 		{name: "for good", make: func(s *story) { s.crash(10*sec, 40*sec) }, want: []string{"converge", "zombie"}},
+	})
+	unnoticed := func(s *story) { s.crash(10*sec, 8*sec) }
+	runCases(t, unnoticed, []verdictCase{
+		{name: "the observers are cut off", make: func(s *story) { s.fault(9*sec, 16*sec, "cut", "c1", "c2", "m3") }},
+		{name: "the observers are cut off, said by sides", make: func(s *story) {
+			s.Faults = append(s.Faults, history.Fault{
+				At: 9 * sec, Until: 16 * sec, Do: "clog", Between: [][]string{{"c1", "c2"}, {"m3"}},
+			})
+		}},
+		{name: "everybody is cut off", make: func(s *story) { s.fault(9*sec, 16*sec, "cut") }},
+		{name: "only one observer is cut off", make: func(s *story) { s.fault(9*sec, 16*sec, "cut", "c1", "m3") }, want: []string{"zombie"}},
 		{name: "the observer died, too", make: func(s *story) {
-			s.crash(10*sec, 8*sec)
 			s.fault(12*sec, -1, "crash", "c1", "c2")
 			for i := range 2 {
 				s.Nodes[i].Until, s.Nodes[i].Correct = 12*sec, false
@@ -124,7 +114,7 @@ func TestZombiesAreFound(t *testing.T) {
 // This test checks that a live member that is not seen again is lost for good,
 // and only then.
 func TestLiveMembersAreNotForgotten(t *testing.T) {
-	runCases(t, []verdictCase{
+	runCases(t, nil, []verdictCase{
 		{name: "for good", make: func(s *story) { s.view(20*sec, "c1", "m1", "") }, want: []string{"converge", "forgotten"}},
 		{name: "for a while", make: func(s *story) {
 			s.view(20*sec, "c1", "m1", "")
