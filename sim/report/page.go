@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arke-mesh/arke/sim/check"
 	"github.com/arke-mesh/arke/sim/history"
 )
 
@@ -36,26 +35,8 @@ var (
 // page is what the sections show.
 type page struct {
 	*Report
-	Data    string // the drawing, for the script
-	Charts  map[string]chart
-	Verdict string // PASSED or FAILED
-	Lead    string
-	Facts   []fact
-
-	Claims     []check.Result // those that fail first
-	Broken     []brokenRow
-	BrokenMore string
-
-	Percentiles [][]latencyRow
-	WorkNames   []string
-	Ends        []endRow
-	Retries     string
-
-	Times        []timeRow
-	FaultRows    []faultRow
-	FaultMore    string
-	MetricRows   []metricRow
-	ScenarioText string
+	data   string // the drawing, for the script
+	charts map[string]chart
 }
 
 type fact struct{ Name, Value string }
@@ -84,15 +65,14 @@ func newPage(r *Report) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &page{Report: r, Verdict: "FAILED", Charts: drawn.Charts, Data: string(data)}
-	if r.OK {
-		p.Verdict = "PASSED"
+	return &page{Report: r, charts: drawn.Charts, data: string(data)}, nil
+}
+
+func (p *page) verdict() string {
+	if p.OK {
+		return "PASSED"
 	}
-	p.Lead, p.Facts = lead(r), facts(r)
-	p.Claims = slices.Clone(r.Assertions)
-	slices.SortStableFunc(p.Claims, func(a, b check.Result) int { return truth(a.OK) - truth(b.OK) })
-	p.tables()
-	return p, nil
+	return "FAILED"
 }
 
 // lead sums the run up in a sentence.

@@ -21,7 +21,7 @@ func (p *page) write(s *htmlWriter) {
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n" +
 		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n" +
 		"<meta name=\"color-scheme\" content=\"light dark\">\n")
-	s.put("<title>%s, seed %s: %s</title>\n", p.Name, p.Seed, p.Verdict)
+	s.put("<title>%s, seed %s: %s</title>\n", p.Name, p.Seed, p.verdict())
 	s.code("<style>", chartCSS+"\n"+pageCSS, "</style>\n</head>\n<body>\n")
 	p.header(s)
 	s.put("<main>\n")
@@ -38,16 +38,14 @@ func (p *page) write(s *htmlWriter) {
 	p.times(s)
 	p.faultList(s)
 	p.metrics(s)
-	if p.ScenarioText != "" {
-		s.put("<section id=\"scenario\"><h2>Scenario</h2><details><summary>as it was run</summary><pre>\n%s</pre></details></section>\n", p.ScenarioText)
-	}
+	p.asRun(s)
 	clock := "virtual"
 	if p.Level == "net" {
 		clock = "real"
 	}
 	s.put("</main>\n<footer>Times count from the beginning of the run, in %s seconds. 1 KB is 1,000 bytes. "+
 		"The charts are drawn by the script of this page, with uPlot.</footer>\n<p id=\"readout\" aria-hidden=\"true\"></p>\n", clock)
-	s.code(`<script type="application/json" id="data">`, p.Data, "</script>\n")
+	s.code(`<script type="application/json" id="data">`, p.data, "</script>\n")
 	s.code("<script>\n/*\n", chartLicense+"*/\n"+chartJS+"\n"+pageJS, "</script>\n</body>\n</html>\n")
 }
 
@@ -65,16 +63,16 @@ func (p *page) header(s *htmlWriter) {
 	if p.OK {
 		class, mark = "ok", "✓"
 	}
-	s.put("<header>\n<p class=\"kicker\">Arke simulation report</p>\n<h1>%s <span class=\"badge %s\">%s %s</span></h1>\n", p.Name, class, mark, p.Verdict)
+	s.put("<header>\n<p class=\"kicker\">Arke simulation report</p>\n<h1>%s <span class=\"badge %s\">%s %s</span></h1>\n", p.Name, class, mark, p.verdict())
 	if p.About != "" {
 		s.put("<p class=\"about\">%s</p>\n", p.About)
 	}
-	s.put("<p class=\"lead\">%s</p>\n", p.Lead)
+	s.put("<p class=\"lead\">%s</p>\n", lead(p.Report))
 	if p.Error != "" {
 		s.put("<p class=\"broken\"><strong>The run did not come to its end:</strong> %s</p>\n", p.Error)
 	}
 	s.put("<dl class=\"facts\">\n")
-	for _, f := range p.Facts {
+	for _, f := range facts(p.Report) {
 		s.put("<div><dt>%s</dt><dd>%s</dd></div>\n", f.Name, f.Value)
 	}
 	s.put("</dl>\n<p class=\"replay\"><span>Run it again:</span> <code>%s</code></p>\n</header>\n", p.Replay)
@@ -83,14 +81,16 @@ func (p *page) header(s *htmlWriter) {
 // assertions is the section of what the scenario claims.
 func (p *page) assertions(s *htmlWriter) {
 	s.put("<section id=\"assertions\"><h2>Assertions</h2>\n")
+	claims := slices.Clone(p.Assertions) // those that fail first
+	slices.SortStableFunc(claims, func(a, b check.Result) int { return truth(a.OK) - truth(b.OK) })
 	switch {
-	case len(p.Claims) == 0 && p.Judged:
+	case len(claims) == 0 && p.Judged:
 		s.note("The scenario asserts nothing.")
-	case len(p.Claims) == 0:
+	case len(claims) == 0:
 		s.note("The run was not judged.")
 	default:
 		s.table("claims", []string{"result", "claim", "measured", "kind"}, func() {
-			for _, c := range p.Claims {
+			for _, c := range claims {
 				class, result := "fail", "✗ fails"
 				if c.OK {
 					class, result = "ok", "✓ holds"
@@ -108,24 +108,24 @@ func (p *page) assertions(s *htmlWriter) {
 func (p *page) violations(s *htmlWriter) {
 	s.put("<section id=\"violations\"><h2>Violations</h2>\n")
 	switch {
-	case len(p.Broken) == 0 && !p.Judged:
+	case len(p.Violations) == 0 && !p.Judged:
 		s.note("Nobody looked: the run was not judged.")
-	case len(p.Broken) == 0:
+	case len(p.Violations) == 0:
 		s.note("None: the checkers that are always on found no broken promise.")
 	default:
 		s.table("list", []string{"#at", "checker", "what was broken"}, func() {
-			for _, b := range p.Broken {
-				s.put("<tr class=\"fail\"><td class=\"n\">%s</td><td>%s</td><td>%s</td></tr>\n", b.At, b.Checker, b.Text)
+			for _, v := range p.Violations[:min(len(p.Violations), maxBroken)] {
+				s.put("<tr class=\"fail\"><td class=\"n\">%s</td><td>%s</td><td>%s</td></tr>\n", at(v.AtSeconds), v.Checker, v.Text)
 			}
 		})
-		s.note(p.BrokenMore)
+		s.more(len(p.Violations) - maxBroken)
 	}
 	s.put("</section>\n")
 }
 
 // figure is the section of a chart, if there is anything to draw.
 func (p *page) figure(s *htmlWriter, id, title string, legend constant) {
-	c, drawn := p.Charts[id]
+	c, drawn := p.charts[id]
 	if !drawn {
 		return
 	}
@@ -151,11 +151,14 @@ func (p *page) percentiles(s *htmlWriter) {
 	}
 	s.put("<section id=\"percentiles\"><h2>Percentiles of replies</h2>\n")
 	s.table("numbers", []string{"workload", "when", "#replies", "#p50", "#p90", "#p99", "#p99.9", "#max"}, func() {
-		for _, work := range p.Percentiles {
-			s.put("<tbody>\n")
-			for _, r := range work {
-				s.row(r.Work, []string{r.When}, append([]string{r.Count}, r.Values...)...)
+		for i, w := range p.Works {
+			if i > 0 && len(p.Works) == 2 {
+				break // one workload is the same as all
 			}
+			s.put("<tbody>\n")
+			s.row(w.Work, []string{"whole run"}, w.Latency.texts()...)
+			s.row("", []string{"calm"}, w.Calm.texts()...)
+			s.row("", []string{"during faults"}, w.Faulty.texts()...)
 			s.put("</tbody>\n")
 		}
 	})
@@ -163,39 +166,88 @@ func (p *page) percentiles(s *htmlWriter) {
 		inMillis(millis(check.NewCalm(&history.History{}, check.LevelRules(p.Level)).After)))
 }
 
+// texts are how many there are, then the percentiles.
+func (l Latency) texts() []string {
+	all := []string{grouped(l.Count)}
+	for _, v := range []float64{l.P50MS, l.P90MS, l.P99MS, l.P999MS, l.MaxMS} {
+		if l.Count == 0 {
+			all = append(all, "–")
+			continue
+		}
+		all = append(all, inMillis(v))
+	}
+	return all
+}
+
 // outcomes is the section of how requests ended.
 func (p *page) outcomes(s *htmlWriter) {
 	if p.Requests == 0 {
 		return
 	}
+	var works []Work // that have a column
+	if len(p.Works) > 2 {
+		works = p.Works[1:min(len(p.Works), 6)]
+	}
 	columns := []string{"outcome", "#requests", "#share", ""}
-	for _, name := range p.WorkNames {
-		columns = append(columns, "#"+name)
+	for _, w := range works {
+		columns = append(columns, "#"+w.Work)
 	}
 	s.put("<section id=\"outcomes\"><h2>How requests ended</h2>\n")
 	s.table("numbers", append(columns, "meaning"), func() {
-		for _, e := range p.Ends {
-			s.put("<tr class=\"%s\"><th scope=\"row\">%s</th><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"bar\"><i class=\"%s\" style=\"width: %s%%\"></i></td>",
-				e.Class, e.Outcome, e.Count, e.Share, e.Bar, e.Width)
-			for _, n := range e.Works {
-				s.put("<td class=\"n\">%s</td>", n)
+		largest := slices.Max(append(slices.Collect(maps.Values(p.Outcomes)), 1))
+		for _, name := range byCount(p.Outcomes) {
+			n, class, bar := p.Outcomes[name], "ok", "good"
+			if !good(name) {
+				bar = "bad"
 			}
-			s.put("<td>%s</td></tr>\n", e.Meaning)
+			if name == none || name == "wrong_reply" {
+				class = "fail"
+			}
+			s.put("<tr class=\"%s\"><th scope=\"row\">%s</th><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"bar\"><i class=\"%s\" style=\"width: %s%%\"></i></td>",
+				class, words(name), grouped(n), fmt.Sprintf("%.4g %%", 100*float64(n)/float64(p.Requests)), bar, max(100*n/largest, 1))
+			for _, w := range works {
+				s.put("<td class=\"n\">%s</td>", grouped(w.Outcomes[name]))
+			}
+			s.put("<td>%s</td></tr>\n", meaning(name))
 		}
 	})
-	s.note(p.Retries)
+	if len(p.Works) > 0 {
+		retries := fmt.Sprintf("%s needed more than one attempt, at most %d.", several(p.Works[0].Retried, "request"), p.Works[0].Attempts)
+		if p.CallerLost > 0 {
+			retries += fmt.Sprintf(" Not counted: %s whose own caller was stopped, lost or paused meanwhile.", several(p.CallerLost, "request"))
+		}
+		s.note(retries)
+	}
 	s.put("</section>\n")
 }
 
 // times is the section of how long it took to notice faults.
 func (p *page) times(s *htmlWriter) {
-	if len(p.Times) == 0 {
+	var rows [][]string
+	for _, t := range []struct{ metric, name string }{
+		{"detection", "detection of a dead member"}, {"reroute", "reroute of the last affected request"}, {"convergence", "convergence of views"},
+	} {
+		median, measured := p.Metrics[t.metric+"_p50"]
+		if !measured {
+			continue
+		}
+		row := []string{t.name, grouped(median.Samples)}
+		for _, q := range []string{"_p50", "_p90", "_p99", "_max"} {
+			text := "–"
+			if m, ok := p.Metrics[t.metric+q]; ok {
+				text = inUnit(m.Value, m.Unit)
+			}
+			row = append(row, text)
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) == 0 {
 		return
 	}
 	s.put("<section id=\"times\"><h2>Detection, reroute, convergence</h2>\n")
 	s.table("numbers narrow", []string{"time of", "#samples", "#p50", "#p90", "#p99", "#max"}, func() {
-		for _, t := range p.Times {
-			s.row(t.Name, nil, append([]string{t.Samples}, t.Values...)...)
+		for _, r := range rows {
+			s.row(r[0], nil, r[1:]...)
 		}
 	})
 	s.put("</section>\n")
@@ -203,36 +255,65 @@ func (p *page) times(s *htmlWriter) {
 
 // faultList is the section that lists what was done.
 func (p *page) faultList(s *htmlWriter) {
-	if len(p.FaultRows) == 0 {
+	if len(p.Faults) == 0 {
 		return
 	}
 	open := constant("<details open>")
-	if len(p.FaultRows) > 24 {
+	if len(p.Faults) > 24 {
 		open = "<details>"
 	}
 	s.put("<section id=\"faults\"><h2>Faults</h2>\n")
 	s.put(open+"<summary>%s in order of time</summary>\n", len(p.Faults))
 	s.table("list", []string{"#from", "#to", "action", "what"}, func() {
-		for _, f := range p.FaultRows {
-			s.put("<tr><td class=\"n\">%s</td><td class=\"n\">%s</td><td>%s</td><td>%s</td></tr>\n", f.From, f.To, f.Do, f.Text)
+		for _, f := range p.Faults[:min(len(p.Faults), maxFaults)] {
+			to := "never undone"
+			switch {
+			case f.UntilSeconds != nil && *f.UntilSeconds <= f.AtSeconds:
+				to = "at once"
+			case f.UntilSeconds != nil:
+				to = at(*f.UntilSeconds)
+			}
+			s.put("<tr><td class=\"n\">%s</td><td class=\"n\">%s</td><td>%s</td><td>%s</td></tr>\n",
+				at(f.AtSeconds), to, f.Do, cmp.Or(f.Text, strings.Join(f.Nodes, ", ")))
 		}
 	})
-	s.note(p.FaultMore)
+	s.more(len(p.Faults) - maxFaults)
 	s.put("</details></section>\n")
 }
 
 // metrics is the section with every metric.
 func (p *page) metrics(s *htmlWriter) {
-	if len(p.MetricRows) == 0 {
+	if len(p.Metrics) == 0 {
 		return
 	}
-	s.put("<section id=\"metrics\"><h2>Metrics</h2><details><summary>%s that assertions can use</summary>\n", len(p.MetricRows))
+	meanings := map[string]string{}
+	for _, m := range check.Metrics() {
+		meanings[m.Name] = m.Meaning
+	}
+	s.put("<section id=\"metrics\"><h2>Metrics</h2><details><summary>%s that assertions can use</summary>\n", len(p.Metrics))
 	s.table("list", []string{"metric", "#value", "#samples", "meaning"}, func() {
-		for _, m := range p.MetricRows {
-			s.put("<tr><td><code>%s</code></td><td class=\"n\">%s</td><td class=\"n\">%s</td><td>%s</td></tr>\n", m.Name, m.Value, m.Samples, m.Meaning)
+		for _, name := range metricOrder(slices.Collect(maps.Keys(p.Metrics))) {
+			m, samples := p.Metrics[name], ""
+			if m.Samples > 0 {
+				samples = grouped(m.Samples)
+			}
+			s.put("<tr><td><code>%s</code></td><td class=\"n\">%s</td><td class=\"n\">%s</td><td>%s</td></tr>\n",
+				name, inUnit(m.Value, m.Unit), samples, cmp.Or(meanings[base(name)], "–"))
 		}
 	})
 	s.put("</details></section>\n")
+}
+
+// asRun is the section with the scenario.
+func (p *page) asRun(s *htmlWriter) {
+	text, err := json.MarshalIndent(p.scenario, "", "  ")
+	if err != nil || p.scenario.Name == "" {
+		return
+	}
+	if len(text) > maxScenario {
+		text = append(text[:maxScenario], "\n… the rest was cut off"...)
+	}
+	s.put("<section id=\"scenario\"><h2>Scenario</h2><details><summary>as it was run</summary><pre>\n%s</pre></details></section>\n", string(text))
 }
 
 // Rows of tables on the page; the JSON has all of them.
@@ -242,159 +323,12 @@ const (
 	maxScenario = 200_000 // characters
 )
 
-type brokenRow struct{ At, Checker, Text string }
-
-type latencyRow struct {
-	Work, When, Count string
-	Values            []string
-}
-
-type endRow struct {
-	Outcome, Count, Share, Meaning string
-	Class, Bar                     string // "fail" if it must not be; the look of its bar
-	Width                          int    // of its bar, in percent
-	Works                          []string
-}
-
-type timeRow struct {
-	Name, Samples string
-	Values        []string
-}
-
-type faultRow struct{ From, To, Do, Text string }
-
-type metricRow struct{ Name, Value, Samples, Meaning string }
-
-// tables fills the page's tables from the report.
-func (p *page) tables() {
-	for _, v := range p.Violations[:min(len(p.Violations), maxBroken)] {
-		p.Broken = append(p.Broken, brokenRow{fmt.Sprintf("%.3f s", v.AtSeconds), v.Checker, v.Text})
-	}
-	if n := len(p.Violations) - maxBroken; n > 0 {
-		p.BrokenMore = fmt.Sprintf("%s more are in report.json.", grouped(n))
-	}
-	for _, f := range p.Faults[:min(len(p.Faults), maxFaults)] {
-		row := faultRow{From: fmt.Sprintf("%.3f s", f.AtSeconds), Do: f.Do, To: "never undone", Text: f.Text}
-		switch {
-		case f.UntilSeconds != nil && *f.UntilSeconds <= f.AtSeconds:
-			row.To = "at once"
-		case f.UntilSeconds != nil:
-			row.To = fmt.Sprintf("%.3f s", *f.UntilSeconds)
-		}
-		if row.Text == "" {
-			row.Text = strings.Join(f.Nodes, ", ")
-		}
-		p.FaultRows = append(p.FaultRows, row)
-	}
-	if n := len(p.Faults) - maxFaults; n > 0 {
-		p.FaultMore = fmt.Sprintf("%s more are in report.json.", grouped(n))
-	}
-	for i, w := range p.Works {
-		if i > 0 && len(p.Works) == 2 {
-			break // one workload is the same as all
-		}
-		p.Percentiles = append(p.Percentiles, percentileRows(w))
-	}
-	p.endRows()
-	p.timeRows()
-	p.metricRows()
-	if text, err := json.MarshalIndent(p.scenario, "", "  "); err == nil && p.scenario.Name != "" {
-		p.ScenarioText = string(text)
-		if len(text) > maxScenario {
-			p.ScenarioText = string(text[:maxScenario]) + "\n… the rest was cut off"
-		}
+// more says how many rows are left out, if any are.
+func (s *htmlWriter) more(n int) {
+	if n > 0 {
+		s.note(grouped(n) + " more are in report.json.")
 	}
 }
 
-func percentileRows(w Work) []latencyRow {
-	var rows []latencyRow
-	for _, part := range []struct {
-		when string
-		l    Latency
-	}{{"whole run", w.Latency}, {"calm", w.Calm}, {"during faults", w.Faulty}} {
-		row := latencyRow{Work: w.Work, When: part.when, Count: grouped(part.l.Count)}
-		if len(rows) > 0 {
-			row.Work = ""
-		}
-		for _, v := range []float64{part.l.P50MS, part.l.P90MS, part.l.P99MS, part.l.P999MS, part.l.MaxMS} {
-			if part.l.Count == 0 {
-				row.Values = append(row.Values, "–")
-				continue
-			}
-			row.Values = append(row.Values, inMillis(v))
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-func (p *page) endRows() {
-	works := p.Works
-	if len(works) > 2 {
-		for _, w := range works[1:min(len(works), 6)] {
-			p.WorkNames = append(p.WorkNames, w.Work)
-		}
-	}
-	largest := 1
-	for _, n := range p.Outcomes {
-		largest = max(largest, n)
-	}
-	for _, name := range byCount(p.Outcomes) {
-		n := p.Outcomes[name]
-		row := endRow{
-			Outcome: words(name), Count: grouped(n), Meaning: meaning(name),
-			Share: fmt.Sprintf("%.4g %%", 100*float64(n)/float64(max(p.Requests, 1))),
-			Class: "ok", Bar: "good", Width: max(100*n/largest, 1),
-		}
-		if !good(name) {
-			row.Bar = "bad"
-		}
-		if name == none || name == "wrong_reply" {
-			row.Class = "fail"
-		}
-		for i := range p.WorkNames {
-			row.Works = append(row.Works, grouped(works[i+1].Outcomes[name]))
-		}
-		p.Ends = append(p.Ends, row)
-	}
-	if len(works) > 0 {
-		p.Retries = fmt.Sprintf("%s needed more than one attempt, at most %d.", several(works[0].Retried, "request"), works[0].Attempts)
-		if p.CallerLost > 0 {
-			p.Retries += fmt.Sprintf(" Not counted: %s whose own caller was stopped, lost or paused meanwhile.", several(p.CallerLost, "request"))
-		}
-	}
-}
-
-func (p *page) timeRows() {
-	for _, t := range []struct{ metric, name string }{
-		{"detection", "detection of a dead member"}, {"reroute", "reroute of the last affected request"}, {"convergence", "convergence of views"},
-	} {
-		if _, ok := p.Metrics[t.metric+"_p50"]; !ok {
-			continue
-		}
-		row := timeRow{Name: t.name, Samples: grouped(p.Metrics[t.metric+"_p50"].Samples)}
-		for _, q := range []string{"_p50", "_p90", "_p99", "_max"} {
-			text := "–"
-			if m, ok := p.Metrics[t.metric+q]; ok {
-				text = inUnit(m.Value, m.Unit)
-			}
-			row.Values = append(row.Values, text)
-		}
-		p.Times = append(p.Times, row)
-	}
-}
-
-func (p *page) metricRows() {
-	meanings := map[string]string{}
-	for _, m := range check.Metrics() {
-		meanings[m.Name] = m.Meaning
-	}
-	for _, name := range metricOrder(slices.Collect(maps.Keys(p.Metrics))) {
-		m := p.Metrics[name]
-		samples := ""
-		if m.Samples > 0 {
-			samples = grouped(m.Samples)
-		}
-		p.MetricRows = append(p.MetricRows, metricRow{name, inUnit(m.Value, m.Unit), samples, cmp.Or(meanings[base(name)], "–")})
-	}
-}
+// at writes a time of the run.
+func at(seconds float64) string { return fmt.Sprintf("%.3f s", seconds) }
