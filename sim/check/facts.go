@@ -177,14 +177,17 @@ func (s metrics) quantilesOf(work, name string, samples []time.Duration) {
 	}{{"_p50", 50}, {"_p90", 90}, {"_p99", 99}, {"_max", 100}} {
 		if _, ok := lookup(name + q.suffix); ok {
 			s[named(name+q.suffix, work)] = Metric{
-				Value: millis(samples[rank(q.percent, len(samples))]), Unit: Millis, Samples: len(samples),
+				Value: millis(Rank(samples, 10*q.percent)), Unit: Millis, Samples: len(samples),
 			}
 		}
 	}
 }
 
-// rank is the index of the nearest-rank percentile of n samples in order.
-func rank(percent, n int) int { return (percent*n+99)/100 - 1 }
+// Rank returns the value that so many of a thousand do not exceed, by nearest
+// rank. There must be one.
+func Rank[T any](sorted []T, thousandths int) T {
+	return sorted[max((len(sorted)*thousandths+999)/1000-1, 0)]
+}
 
 // entry is what a map has under a key: a new one if it had none.
 func entry[K comparable, T any](all map[K]*T, key K) *T {

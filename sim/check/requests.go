@@ -15,19 +15,6 @@ import (
 // probe is the name of the work that the liveness phase adds.
 const probe = "probe"
 
-// answered says whether it came to what it is for: an answer, a queue that has
-// it, or somebody who was asked.
-func answered(r *history.Request) bool {
-	switch r.Outcome {
-	case "reply", "refused", "accepted", "complete", "partial":
-		return r.Ended >= 0
-	}
-	return false
-}
-
-// succeeded is answered by everybody.
-func succeeded(r *history.Request) bool { return answered(r) && r.Outcome != "partial" }
-
 // requests knows who asked for what, and what was handled for it. It never
 // changes after newRequests. A request is named by its index in
 // History.Requests, a handler's run by its index in History.Runs.

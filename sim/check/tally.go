@@ -12,157 +12,157 @@ import (
 	"github.com/arke-mesh/arke/sim/history"
 )
 
-// tally counts requests: all of them, or those of one work.
-type tally struct {
-	counts   map[string]int
-	attempts int
-	late     time.Duration
+// None is how a request ended that never did.
+const None = "none"
+
+// Outcome is how a request ended.
+func Outcome(r *history.Request) string {
+	if r.Ended < 0 || r.Outcomes == 0 || r.Outcome == "" {
+		return None
+	}
+	return r.Outcome
 }
 
-// tallies has the tally of each work, and that of all under "".
-type tallies map[string]*tally
+// Good says whether an outcome is what was wanted: a reply, a queue that has
+// the message, or everybody.
+func Good(outcome string) bool {
+	return outcome == "reply" || outcome == "accepted" || outcome == "complete"
+}
 
-func (all tallies) of(work string) *tally {
-	t := entry(all, work)
-	if t.counts == nil {
-		t.counts = make(map[string]int)
+// answers says whether a request that ended so came to what it is for: an
+// answer, a queue that has it, or somebody who was asked.
+func answers(outcome string) bool {
+	return Good(outcome) || outcome == "refused" || outcome == "partial"
+}
+
+// answered says whether a request came to what it is for.
+func answered(r *history.Request) bool { return answers(Outcome(r)) }
+
+// Tally is how requests came out: all of them, or those of one work.
+type Tally struct {
+	Requests     int             // without those that are excused
+	Excused      int             // whose caller's own node was stopped, lost or paused meanwhile
+	Outcomes     map[string]int  // how many requests ended so
+	Retried      int             // requests that needed more than one attempt
+	Attempts     int             // of the request that needed most
+	Late         time.Duration   // how long after its deadline a request ended, at most
+	Calm, Faulty []time.Duration // how long those took that ended well, in calm and in troubled times
+}
+
+// Add counts a request.
+func (t *Tally) Add(r *history.Request, calmly Calm) {
+	if t.Outcomes == nil {
+		t.Outcomes = make(map[string]int)
 	}
-	return t
+	if r.Lost {
+		t.Excused++
+		return
+	}
+	t.Requests++
+	outcome := Outcome(r)
+	t.Outcomes[outcome]++
+	t.Attempts = max(t.Attempts, r.Attempts)
+	if r.Attempts > 1 {
+		t.Retried++
+	}
+	if r.Ended >= 0 {
+		t.Late = max(t.Late, minus(r.Ended, r.Deadline))
+	}
+	switch took := minus(r.Ended, r.Sent); {
+	case !Good(outcome):
+	case calmly.Between(r.Sent, max(r.Sent, r.Ended)):
+		t.Calm = append(t.Calm, took)
+	default:
+		t.Faulty = append(t.Faulty, took)
+	}
+}
+
+// tally is what else is measured of requests.
+type tally struct {
+	Tally
+	handled, duplicated int
+	empty               int // that were falsely told that there is no member
+	probes              Tally
 }
 
 func measureRequests(q *requests, s metrics) {
-	all := make(tallies)
-	all.of("")
+	all, calmly := map[string]*tally{"": {}}, NewCalm(q.h, *q.rules)
 	for i := range q.h.Requests {
 		r := &q.h.Requests[i]
 		switch {
 		case q.pending(r):
 		case r.Work == probe:
-			all[""].probe(r)
+			all[""].probes.Add(r, calmly)
 		default:
-			all[""].add(q, i)
-			if r.Work != "" {
-				all.of(r.Work).add(q, i)
+			for _, work := range labels(r.Work) {
+				t := entry(all, work)
+				t.Add(r, calmly)
+				t.handled += len(q.runs[i])
+				if tooOften(q, i) != "" {
+					t.duplicated++
+				}
 			}
 		}
 	}
 	for _, i := range falselyEmpty(q) {
-		if work := q.h.Requests[i].Work; work != probe && work != "" {
-			all.of(work).counts["false_empty"]++
+		work := q.h.Requests[i].Work
+		if work == probe {
+			work = ""
 		}
-		all[""].counts["false_empty"]++
+		for _, name := range labels(work) {
+			entry(all, name).empty++
+		}
 	}
 	for work, t := range all {
 		t.measure(s, work)
 	}
 }
 
-func (t *tally) probe(r *history.Request) {
-	if r.Lost {
-		return
-	}
-	t.counts["probes"]++
-	if !answered(r) {
-		t.counts["probes_lost"]++
-	}
-}
-
-func (t *tally) add(q *requests, request int) {
-	r := &q.h.Requests[request]
-	t.counts["requests"]++
-	t.counts["handled"] += len(q.runs[request])
-	if tooOften(q, request) != "" {
-		t.counts["duplicated"]++
-	}
-	if r.Lost {
-		t.counts["excused"]++
-		return
-	}
-	t.attempts = max(t.attempts, r.Attempts)
-	if r.Attempts > 1 {
-		t.counts["retried"]++
-	}
-	if !answered(r) {
-		t.counts["lost"]++
-	}
-	if r.Ended >= 0 {
-		t.late = max(t.late, minus(r.Ended, r.Deadline))
-	}
-	t.outcome(r)
-}
-
-func (t *tally) outcome(r *history.Request) {
-	switch {
-	case r.Ended < 0 || r.Outcomes == 0:
-		t.counts["unanswered"]++
-	case r.Outcome == "reply":
-		t.counts["replies"]++
-	case answered(r):
-		t.counts[r.Outcome]++
+// metricOf is the count in which requests are that ended so.
+func metricOf(outcome string) string {
+	switch outcome {
+	case "reply":
+		return "replies"
+	case None:
+		return "unanswered"
+	case "refused", "accepted", "complete", "partial", "no_members", "overloaded", "unreachable", "interrupted",
+		"deadline", "cancelled", "unauthorized", "too_large", "closed", "wrong_reply":
+		return outcome
 	default:
-		t.counts[failure(r.Outcome)]++
+		return "other"
 	}
 }
 
-// failure is the name under which an outcome is counted.
-func failure(outcome string) string {
-	for _, name := range failures() {
-		if outcome == name {
-			return name
+// lost counts the requests that did not come to what they are for.
+func (t *Tally) lost() int {
+	n := 0
+	for outcome, requests := range t.Outcomes {
+		if !answers(outcome) {
+			n += requests
 		}
 	}
-	return "other"
-}
-
-// failures are the outcomes that a request can have, beside those of one that
-// came to what it is for.
-func failures() []string {
-	return []string{
-		"no_members", "overloaded", "unreachable", "interrupted", "deadline", "cancelled",
-		"unauthorized", "too_large", "closed", "wrong_reply", "other",
-	}
+	return n
 }
 
 func (t *tally) measure(s metrics, work string) {
+	counts := map[string]int{
+		"requests": t.Requests + t.Excused, "excused": t.Excused, "lost": t.lost(), "retried": t.Retried, "handled": t.handled,
+		"duplicated": t.duplicated, "false_empty": t.empty, "probes": t.probes.Requests, "probes_lost": t.probes.lost(),
+	}
+	for outcome, n := range t.Outcomes {
+		counts[metricOf(outcome)] += n
+	}
 	for _, m := range requestMetrics() {
 		if m.Unit == Count && (work == "" || m.PerWork) {
-			s.count(named(m.Name, work), t.counts[m.Name])
+			s.count(named(m.Name, work), counts[m.Name])
 		}
 	}
-	s.count(named("attempts_max", work), t.attempts)
-	s.duration(named("late_max", work), t.late)
-	s.share(named("success", work), t.counts["replies"]+t.counts["refused"]+t.counts["accepted"]+t.counts["complete"], t.counts["requests"]-t.counts["excused"])
-}
-
-// latencies are how long replies took: all, and in calm and troubled times.
-type latencies struct{ all, calm, fault []time.Duration }
-
-func (l *latencies) add(took time.Duration, calm bool) {
-	l.all = append(l.all, took)
-	if calm {
-		l.calm = append(l.calm, took)
-	} else {
-		l.fault = append(l.fault, took)
-	}
-}
-
-func measureLatency(q *requests, s metrics) {
-	works, calmly := make(map[string]*latencies), NewCalm(q.h, *q.rules)
-	for i := range q.h.Requests {
-		r := &q.h.Requests[i]
-		if r.Lost || r.Work == probe || !succeeded(r) || r.Outcome == "refused" {
-			continue
-		}
-		took, calm := minus(r.Ended, r.Sent), calmly.Between(r.Sent, max(r.Sent, r.Ended))
-		for _, work := range labels(r.Work) {
-			entry(works, work).add(took, calm)
-		}
-	}
-	for work, l := range works {
-		s.quantilesOf(work, "latency", l.all)
-		s.quantilesOf(work, "latency_calm", l.calm)
-		s.quantilesOf(work, "latency_fault", l.fault)
-	}
+	s.count(named("attempts_max", work), t.Attempts)
+	s.duration(named("late_max", work), t.Late)
+	s.share(named("success", work), counts["replies"]+counts["refused"]+counts["accepted"]+counts["complete"], t.Requests)
+	s.quantilesOf(work, "latency", slices.Concat(t.Calm, t.Faulty))
+	s.quantilesOf(work, "latency_calm", t.Calm)
+	s.quantilesOf(work, "latency_fault", t.Faulty)
 }
 
 // evenness is by how much the busiest of a group is busier than the mean, of the

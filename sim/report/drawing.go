@@ -462,7 +462,7 @@ func trim(s string) string {
 
 // words writes an outcome's name for people.
 func words(outcome string) string {
-	if outcome == none {
+	if outcome == check.None {
 		return "no outcome"
 	}
 	return strings.ReplaceAll(outcome, "_", " ")
@@ -471,7 +471,7 @@ func words(outcome string) string {
 // meaning explains an outcome.
 func meaning(outcome string) string {
 	switch outcome {
-	case reply:
+	case "reply":
 		return "the handler's reply arrived"
 	case "accepted":
 		return "a member's queue has the message"
@@ -501,7 +501,7 @@ func meaning(outcome string) string {
 		return "the caller's node was shutting down"
 	case "wrong_reply":
 		return "the reply belongs to another request: a bug"
-	case none:
+	case check.None:
 		return "the request never ended: a bug"
 	}
 	return ""

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arke-mesh/arke/sim/check"
 	"github.com/arke-mesh/arke/sim/history"
 )
 
@@ -80,7 +81,7 @@ func usual(values []float64) float64 {
 		return 0
 	}
 	slices.Sort(values)
-	return min(1.25*rank(values, 980), values[len(values)-1])
+	return min(1.25*check.Rank(values, 980), values[len(values)-1])
 }
 
 // roles says what nodes are there for.
@@ -306,8 +307,8 @@ func latencyChart(a axis, h *history.History) chart {
 			lost++
 			continue
 		}
-		o := outcome(r)
-		if good(o) {
+		o := check.Outcome(r)
+		if check.Good(o) {
 			took[at] = append(took[at], max(r.Ended-r.Sent, time.Microsecond))
 			continue
 		}
@@ -343,7 +344,7 @@ func percentileRow(took [][]time.Duration, height int) row {
 			continue
 		}
 		slices.Sort(t)
-		p50[i], p99[i] = millis(rank(t, 500)), millis(rank(t, 990))
+		p50[i], p99[i] = millis(check.Rank(t, 500)), millis(check.Rank(t, 990))
 		if first := millis(t[0]); low == 0 || first < low {
 			low = first
 		}

@@ -93,7 +93,7 @@ func lead(r *Report) string {
 		parts = append(parts, "no violations")
 	}
 	if r.Requests > 0 {
-		parts = append(parts, fmt.Sprintf("%s of %s were answered with a reply", grouped(r.Outcomes[reply]), several(r.Requests, "request")))
+		parts = append(parts, fmt.Sprintf("%s of %s were answered with a reply", grouped(r.Outcomes["reply"]), several(r.Requests, "request")))
 	}
 	parts = append(parts, carried(r)...)
 	parts = append(parts, several(r.Nodes, "node")+", "+several(len(r.Faults), "fault"))

@@ -217,12 +217,6 @@ func (i Info) Replay() string {
 	return command
 }
 
-// Outcome names that the report gives.
-const (
-	reply = "reply"
-	none  = "none" // the request never ended
-)
-
 // All is the name of the row that sums up every workload.
 const All = "all"
 
@@ -250,40 +244,12 @@ type Latency struct {
 	MaxMS  float64 `json:"max_ms"`
 }
 
-// tally collects what a Work is made of.
-type tally struct {
-	work         Work
-	calm, faulty []time.Duration
-}
-
-func (t *tally) add(r *history.Request, calm bool) {
-	if r.Lost {
-		t.work.CallerLost++
-		return
+// workOf is what was counted of a workload.
+func workOf(name string, t *check.Tally) Work {
+	return Work{
+		Work: name, Requests: t.Requests, CallerLost: t.Excused, Outcomes: t.Outcomes, Retried: t.Retried, Attempts: t.Attempts,
+		Latency: latency(slices.Concat(t.Calm, t.Faulty)), Calm: latency(t.Calm), Faulty: latency(t.Faulty),
 	}
-	t.work.Requests++
-	t.work.Outcomes[outcome(r)]++
-	if r.Attempts > 1 {
-		t.work.Retried++
-	}
-	t.work.Attempts = max(t.work.Attempts, r.Attempts)
-	if !good(outcome(r)) {
-		return
-	}
-	if calm {
-		t.calm = append(t.calm, r.Ended-r.Sent)
-	} else {
-		t.faulty = append(t.faulty, r.Ended-r.Sent)
-	}
-}
-
-func (t *tally) sum() Work {
-	slices.Sort(t.calm)
-	slices.Sort(t.faulty)
-	all := slices.Concat(t.calm, t.faulty)
-	slices.Sort(all)
-	t.work.Calm, t.work.Faulty, t.work.Latency = latency(t.calm), latency(t.faulty), latency(all)
-	return t.work
 }
 
 // works returns the row of all requests, then one for each workload, the
@@ -292,22 +258,18 @@ func works(h *history.History, calmly check.Calm) []Work {
 	if len(h.Requests) == 0 {
 		return nil
 	}
-	all := &tally{work: Work{Work: All, Outcomes: map[string]int{}}}
-	each := map[string]*tally{}
+	all, each := &check.Tally{}, map[string]*check.Tally{}
 	for i := range h.Requests {
 		r := &h.Requests[i]
-		t := each[r.Work]
-		if t == nil {
-			t = &tally{work: Work{Work: r.Work, Outcomes: map[string]int{}}}
-			each[r.Work] = t
+		if each[r.Work] == nil {
+			each[r.Work] = &check.Tally{}
 		}
-		calm := calmly.Between(r.Sent, max(r.Sent, r.Ended))
-		t.add(r, calm)
-		all.add(r, calm)
+		each[r.Work].Add(r, calmly)
+		all.Add(r, calmly)
 	}
-	rows := []Work{all.sum()}
-	for _, t := range each {
-		rows = append(rows, t.sum())
+	rows := []Work{workOf(All, all)}
+	for name, t := range each {
+		rows = append(rows, workOf(name, t))
 	}
 	slices.SortFunc(rows[1:], func(a, b Work) int {
 		return cmp.Or(probes(a.Work)-probes(b.Work), natural(a.Work, b.Work))
@@ -322,36 +284,17 @@ func probes(work string) int {
 	return 0
 }
 
-// outcome is how a request ended.
-func outcome(r *history.Request) string {
-	if r.Outcome == "" || r.Ended < 0 {
-		return none
-	}
-	return r.Outcome
-}
-
-// good says whether an outcome is what was wanted: a reply, a queue that has
-// the message, or everybody.
-func good(outcome string) bool {
-	return outcome == reply || outcome == "accepted" || outcome == "complete"
-}
-
-// latency sums up sorted durations.
-func latency(sorted []time.Duration) Latency {
-	if len(sorted) == 0 {
+// latency sums up durations, which it sorts.
+func latency(all []time.Duration) Latency {
+	if len(all) == 0 {
 		return Latency{}
 	}
+	slices.Sort(all)
 	return Latency{
-		Count: len(sorted),
-		P50MS: millis(rank(sorted, 500)), P90MS: millis(rank(sorted, 900)), P99MS: millis(rank(sorted, 990)),
-		P999MS: millis(rank(sorted, 999)), MaxMS: millis(sorted[len(sorted)-1]),
+		Count: len(all),
+		P50MS: millis(check.Rank(all, 500)), P90MS: millis(check.Rank(all, 900)), P99MS: millis(check.Rank(all, 990)),
+		P999MS: millis(check.Rank(all, 999)), MaxMS: millis(check.Rank(all, 1000)),
 	}
-}
-
-// rank returns the value that so many of a thousand do not exceed.
-func rank[T any](sorted []T, thousandths int) T {
-	i := (len(sorted)*thousandths+999)/1000 - 1
-	return sorted[max(i, 0)]
 }
 
 // natural compares names so that m2 comes before m10.

@@ -197,10 +197,10 @@ func (p *page) outcomes(s *htmlWriter) {
 		largest := slices.Max(append(slices.Collect(maps.Values(p.Outcomes)), 1))
 		for _, name := range byCount(p.Outcomes) {
 			n, class, bar := p.Outcomes[name], "ok", "good"
-			if !good(name) {
+			if !check.Good(name) {
 				bar = "bad"
 			}
-			if name == none || name == "wrong_reply" {
+			if name == check.None || name == "wrong_reply" {
 				class = "fail"
 			}
 			s.put("<tr class=\"%s\"><th scope=\"row\">%s</th><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"bar\"><i class=\"%s\" style=\"width: %s%%\"></i></td>",

@@ -109,7 +109,7 @@ func spread(all []reading) Spread {
 	last := slices.IndexFunc(all, func(r reading) bool { return r.value == all[len(all)-1].value })
 	return Spread{
 		Unit: all[0].unit, Runs: len(all), Min: all[0].value, MinSeed: all[0].seed,
-		P50: rank(all, 500).value, P99: rank(all, 990).value, Max: all[last].value, MaxSeed: all[last].seed,
+		P50: check.Rank(all, 500).value, P99: check.Rank(all, 990).value, Max: all[last].value, MaxSeed: all[last].seed,
 	}
 }
 

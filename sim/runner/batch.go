@@ -6,7 +6,6 @@ package runner
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -229,12 +228,11 @@ func reached(o *Findings) []string {
 // unanswered is the set of outcomes that are no answer of a handler.
 func unanswered(h *history.History) map[string]bool {
 	bad := map[string]bool{}
-	good := []string{"reply", "refused", "accepted", "complete"}
 	if h == nil {
 		return bad
 	}
 	for _, r := range h.Requests {
-		if !r.Lost && r.Work != "probe" && !slices.Contains(good, r.Outcome) {
+		if !r.Lost && r.Work != "probe" && !check.Good(r.Outcome) && r.Outcome != "refused" {
 			bad[r.Outcome] = true
 		}
 	}
