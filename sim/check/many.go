@@ -67,7 +67,7 @@ func checkSpread(q *requests, d *violations) {
 		missing := make(map[string]bool, len(r.Missing))
 		for _, m := range r.Missing {
 			if missing[m.Member] {
-				d.add(r.Ended, "%s %d of %s to %s names %s as missing twice", r.Kind, r.ID, r.Caller, r.Cluster, q.members.seat(m.Member))
+				d.add(r.Ended, "%s %s names %s as missing twice", r.Kind, asked(r), q.members.seat(m.Member))
 			}
 			missing[m.Member] = true
 		}
@@ -97,12 +97,12 @@ func checkAnswers(q *requests, request int, missing map[string]bool, d *violatio
 			complain = "answered, and no handler of it had begun"
 		}
 		if complain != "" {
-			d.add(a.At, "survey %d of %s to %s: %s %s", r.ID, r.Caller, r.Cluster, q.members.seat(a.Member), complain)
+			d.add(a.At, "survey %s: %s %s", asked(r), q.members.seat(a.Member), complain)
 		}
 		seen[a.Member] = true
 	}
 	if (r.Outcome == "complete" || r.Outcome == "partial") && r.Taken != len(r.Answers) {
-		d.add(r.Ended, "survey %d of %s to %s says that %d answered, and %d did", r.ID, r.Caller, r.Cluster, r.Taken, len(r.Answers))
+		d.add(r.Ended, "survey %s says that %d answered, and %d did", asked(r), r.Taken, len(r.Answers))
 	}
 }
 
@@ -151,10 +151,9 @@ func checkCounts(q *requests, request int, missing map[string]bool, d *violation
 	most := len(ran) + lostWith(q, r, ran, missing)
 	switch {
 	case r.Taken < least || r.Taken > most:
-		d.add(r.Ended, "broadcast %d of %s to %s says that %d members took it; %d to %d did", r.ID, r.Caller, r.Cluster, r.Taken, least, most)
+		d.add(r.Ended, "broadcast %s says that %d members took it; %d to %d did", asked(r), r.Taken, least, most)
 	case r.Nodes < len(nodes) || r.Nodes > r.Taken || r.Taken > 0 && r.Nodes == 0:
-		d.add(r.Ended, "broadcast %d of %s to %s says that %d members on %d nodes took it; they are on %d at least",
-			r.ID, r.Caller, r.Cluster, r.Taken, r.Nodes, len(nodes))
+		d.add(r.Ended, "broadcast %s says that %d members on %d nodes took it; they are on %d at least", asked(r), r.Taken, r.Nodes, len(nodes))
 	}
 }
 
@@ -190,8 +189,7 @@ func checkOrder(x *topics, d *violations) {
 			p := &x.h.Publications[n]
 			k := strand{x.source[n], p.Topic}
 			if last, seen := latest[k]; seen && p.Ended >= 0 && p.Ended < last {
-				d.add(g.At, "subscription %s to %s on %s got publication %d of %s on %s after a later one",
-					sub.Name, sub.Pattern, sub.Node, g.Publication, p.Publisher, p.Topic)
+				d.add(g.At, "%s got publication %d of %s on %s after a later one", listening(sub), g.Publication, p.Publisher, p.Topic)
 			}
 			latest[k] = max(latest[k], p.Sent)
 		}

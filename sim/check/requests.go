@@ -15,6 +15,9 @@ import (
 // probe is the name of the work that the liveness phase adds.
 const probe = "probe"
 
+// asked names a request for people, behind what it is.
+func asked(r *history.Request) string { return fmt.Sprintf("%d of %s to %s", r.ID, r.Caller, r.Cluster) }
+
 // requests knows who asked for what, and what was handled for it. It never
 // changes after newRequests. A request is named by its index in
 // History.Requests, a handler's run by its index in History.Runs.
@@ -99,15 +102,14 @@ func checkComplete(q *requests, d *violations) {
 			continue
 		}
 		if len(r.Missing) > 0 {
-			d.add(r.Ended, "%s %d of %s to %s is called complete and names %d missing", r.Kind, r.ID, r.Caller, r.Cluster, len(r.Missing))
+			d.add(r.Ended, "%s %s is called complete and names %d missing", r.Kind, asked(r), len(r.Missing))
 		}
 		for _, tenure := range stableMembers(q, r) {
 			if crossed(q, r, tenure) && q.borders.betrayed(r) {
 				continue
 			}
 			if !wasReached(q, i, tenure) {
-				d.add(r.Ended, "%s %d of %s to %s is called complete, without the member on %s, which was one all the time",
-					r.Kind, r.ID, r.Caller, r.Cluster, q.h.Tenures[tenure].Node)
+				d.add(r.Ended, "%s %s is called complete, without the member on %s, which was one all the time", r.Kind, asked(r), q.h.Tenures[tenure].Node)
 			}
 		}
 	}
@@ -166,12 +168,11 @@ func checkOutcome(q *requests, d *violations) {
 		switch {
 		case q.pending(r):
 		case r.Outcomes > 1:
-			d.add(r.Ended, "request %d of %s to %s ended %d times", r.ID, r.Caller, r.Cluster, r.Outcomes)
+			d.add(r.Ended, "request %s ended %d times", asked(r), r.Outcomes)
 		case r.Outcomes < 1 || r.Ended < 0:
-			d.add(r.Deadline, "request %d of %s to %s, sent at %v, never ended", r.ID, r.Caller, r.Cluster, r.Sent)
+			d.add(r.Deadline, "request %s, sent at %v, never ended", asked(r), r.Sent)
 		case !r.Lost && r.Ended > q.latest(r):
-			d.add(r.Ended, "request %d of %s to %s ended (%s) %v after its deadline",
-				r.ID, r.Caller, r.Cluster, r.Outcome, minus(r.Ended, r.Deadline))
+			d.add(r.Ended, "request %s ended (%s) %v after its deadline", asked(r), r.Outcome, minus(r.Ended, r.Deadline))
 		}
 	}
 }
@@ -198,16 +199,13 @@ func checkExpired(q *requests, d *violations) {
 			}
 			switch {
 			case run.Began > latest:
-				d.add(run.Began, "request %d of %s to %s was begun on %s %v after its deadline",
-					r.ID, r.Caller, r.Cluster, node, minus(run.Began, r.Deadline))
+				d.add(run.Began, "request %s was begun on %s %v after its deadline", asked(r), node, minus(run.Began, r.Deadline))
 			case run.Expires >= 0 && run.Began > plus(run.Expires, q.rules.Outcome):
-				d.add(run.Began, "request %d of %s to %s was begun on %s %v after the deadline that it was told",
-					r.ID, r.Caller, r.Cluster, node, minus(run.Began, run.Expires))
+				d.add(run.Began, "request %s was begun on %s %v after the deadline that it was told", asked(r), node, minus(run.Began, run.Expires))
 			case run.Expires < 0:
-				d.add(run.Began, "request %d of %s to %s was begun on %s without a deadline", r.ID, r.Caller, r.Cluster, node)
+				d.add(run.Began, "request %s was begun on %s without a deadline", asked(r), node)
 			case run.Expires > latest:
-				d.add(run.Began, "request %d of %s to %s was begun on %s with a deadline that is %v too late",
-					r.ID, r.Caller, r.Cluster, node, minus(run.Expires, r.Deadline))
+				d.add(run.Began, "request %s was begun on %s with a deadline that is %v too late", asked(r), node, minus(run.Expires, r.Deadline))
 			}
 		}
 	}
@@ -231,7 +229,7 @@ func checkTwice(x *topics, d *violations) {
 		for _, i := range list {
 			if g := &x.h.Deliveries[i]; seen[g.Publication] {
 				sub := &x.h.Subscriptions[s]
-				d.add(g.At, "subscription %s to %s on %s got publication %d twice", sub.Name, sub.Pattern, sub.Node, g.Publication)
+				d.add(g.At, "%s got publication %d twice", listening(sub), g.Publication)
 			}
 			seen[x.h.Deliveries[i].Publication] = true
 		}
@@ -284,8 +282,7 @@ func checkAstray(x *topics, d *violations) {
 				complain = "as " + g.Wrong
 			}
 			if complain != "" {
-				d.add(g.At, "subscription %s to %s on %s got publication %d on %s of %s, %s",
-					sub.Name, sub.Pattern, sub.Node, g.Publication, p.Topic, p.Publisher, complain)
+				d.add(g.At, "%s got publication %d on %s of %s, %s", listening(sub), g.Publication, p.Topic, p.Publisher, complain)
 			}
 		}
 	}
@@ -302,7 +299,7 @@ func checkOnce(q *requests, d *violations) {
 				at = max(at, q.h.Runs[run].Began)
 			}
 			r := &q.h.Requests[i]
-			d.add(at, "request %d of %s to %s was handled %s", r.ID, r.Caller, r.Cluster, text)
+			d.add(at, "request %s was handled %s", asked(r), text)
 		}
 	}
 }
@@ -367,8 +364,8 @@ func checkClaim(q *requests, d *violations) {
 			continue
 		}
 		run := &q.h.Runs[runs[0]]
-		d.add(max(r.Ended, run.Began), "request %d of %s to %s ended (%s), which says that no handler ran; one did on %s at %v",
-			r.ID, r.Caller, r.Cluster, r.Outcome, q.h.Tenures[run.Tenure].Node, run.Began)
+		d.add(max(r.Ended, run.Began), "request %s ended (%s), which says that no handler ran; one did on %s at %v",
+			asked(r), r.Outcome, q.h.Tenures[run.Tenure].Node, run.Began)
 	}
 }
 
@@ -395,11 +392,10 @@ func checkBelongs(q *requests, d *violations) {
 		switch {
 		case q.foreign(r, r.Member):
 		case r.Outcome == "wrong_reply":
-			d.add(r.Ended, "request %d of %s to %s got the reply of another: %s", r.ID, r.Caller, r.Cluster, r.Detail)
+			d.add(r.Ended, "request %s got the reply of another: %s", asked(r), r.Detail)
 		case r.Kind != "" && r.Kind != "request": // pushes may be handled later; for those to many see checkSpread
 		case answered(r) && !answerer(q, i, r):
-			d.add(r.Ended, "request %d of %s to %s ended (%s), and no handler of the member that answered had begun",
-				r.ID, r.Caller, r.Cluster, r.Outcome)
+			d.add(r.Ended, "request %s ended (%s), and no handler of the member that answered had begun", asked(r), r.Outcome)
 		}
 	}
 }
@@ -430,14 +426,13 @@ func checkAccepted(q *requests, d *violations) {
 		}
 		if len(q.runs[i]) == 0 {
 			if !lostPush(q, r) && !q.foreign(r, r.Member) {
-				d.add(r.Ended, "push %d of %s to %s was accepted by %s and never handled", r.ID, r.Caller, r.Cluster, q.members.seat(r.Member))
+				d.add(r.Ended, "push %s was accepted by %s and never handled", asked(r), q.members.seat(r.Member))
 			}
 			continue
 		}
 		for _, n := range q.runs[i] {
 			if run := &q.h.Runs[n]; run.Ended < 0 && !q.members.lostNode(run.Tenure, run.Began) {
-				d.add(run.Began, "push %d of %s to %s was begun on %s and never finished",
-					r.ID, r.Caller, r.Cluster, q.h.Tenures[run.Tenure].Node)
+				d.add(run.Began, "push %s was begun on %s and never finished", asked(r), q.h.Tenures[run.Tenure].Node)
 			}
 		}
 	}
@@ -467,8 +462,7 @@ func checkProgress(q *requests, d *violations) {
 			continue
 		}
 		if wasServed(q, r) {
-			d.add(r.Sent, "probe %d of %s to %s, sent %v after the faults, was not answered: %s %s",
-				r.ID, r.Caller, r.Cluster, minus(r.Sent, q.h.Safety), r.Outcome, r.Detail)
+			d.add(r.Sent, "probe %s, sent %v after the faults, was not answered: %s %s", asked(r), minus(r.Sent, q.h.Safety), r.Outcome, r.Detail)
 		}
 	}
 }
@@ -510,18 +504,14 @@ func checkMember(q *requests, d *violations) {
 			switch {
 			case crossed(q, r, run.Tenure):
 				if !serves(t, run.Began, q.rules.Member) {
-					d.add(run.Began, "request %d of %s to %s was handled on %s, in the network %s, which was no member then",
-						r.ID, r.Caller, r.Cluster, t.Node, q.borders.from(run.Tenure))
+					d.add(run.Began, "request %s was handled on %s, in the network %s, which was no member then", asked(r), t.Node, q.borders.from(run.Tenure))
 				}
 			case t.Cluster != name:
-				d.add(run.Began, "request %d of %s to %s was handled by a member of %s on %s",
-					r.ID, r.Caller, r.Cluster, t.Cluster, t.Node)
+				d.add(run.Began, "request %s was handled by a member of %s on %s", asked(r), t.Cluster, t.Node)
 			case !serves(t, run.Began, q.rules.Member):
-				d.add(run.Began, "request %d of %s to %s was handled on %s, which was no member then",
-					r.ID, r.Caller, r.Cluster, t.Node)
+				d.add(run.Began, "request %s was handled on %s, which was no member then", asked(r), t.Node)
 			case caller >= 0 && q.lives.at(t.Node, t.Asked) >= 0 && !q.borders.own(caller, r.Cluster, run.Tenure):
-				d.add(run.Began, "request %d of %s to %s was handled on %s, which holds other keys, or is in another network that does not lend it",
-					r.ID, r.Caller, r.Cluster, t.Node)
+				d.add(run.Began, "request %s was handled on %s, which holds other keys, or is in another network that does not lend it", asked(r), t.Node)
 			}
 		}
 	}

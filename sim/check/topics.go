@@ -225,11 +225,16 @@ func checkDelivered(x *topics, d *violations) {
 		if s.Queue != "" || s.From < 0 {
 			continue
 		}
-		audit(x, "subscription "+s.Name+" to "+s.Pattern+" on "+s.Node, x.account(i), d)
+		audit(x, listening(s), x.account(i), d)
 	}
 	for _, q := range x.queueList() {
 		audit(x, "queue "+q.name+" of "+q.pattern, x.accountQueue(q), d)
 	}
+}
+
+// listening names a subscription for people.
+func listening(s *history.Subscription) string {
+	return "subscription " + s.Name + " to " + s.Pattern + " on " + s.Node
 }
 
 // audit compares what is missing with what was told.

@@ -18,10 +18,13 @@ func checkTunnel(b *borders, d *violations) {
 	for i := range b.h.Tunnels {
 		t := &b.h.Tunnels[i]
 		for _, text := range flaws(b, t) {
-			d.add(max(t.Sent, t.Ended), "tunnel %d of %s to %s: %s", t.ID, t.Caller, t.Cluster, text)
+			d.add(max(t.Sent, t.Ended), "tunnel %s: %s", opened(t), text)
 		}
 	}
 }
+
+// opened names a tunnel for people.
+func opened(t *history.Tunnel) string { return fmt.Sprintf("%d of %s to %s", t.ID, t.Caller, t.Cluster) }
 
 // flaws says what is wrong with a tunnel.
 func flaws(b *borders, t *history.Tunnel) []string {
@@ -75,10 +78,10 @@ func checkEnded(c *disturbance, m *registrations, d *violations) {
 		}
 		switch {
 		case t.Ended < 0 && late < c.h.End:
-			d.add(t.Deadline, "tunnel %d of %s to %s, opened at %v, never ended", t.ID, t.Caller, t.Cluster, t.Sent)
+			d.add(t.Deadline, "tunnel %s, opened at %v, never ended", opened(t), t.Sent)
 			continue
 		case t.Ended > late && !t.Lost:
-			d.add(t.Ended, "tunnel %d of %s to %s ended (%s) %v after its deadline", t.ID, t.Caller, t.Cluster, t.Outcome, minus(t.Ended, t.Deadline))
+			d.add(t.Ended, "tunnel %s ended (%s) %v after its deadline", opened(t), t.Outcome, minus(t.Ended, t.Deadline))
 		}
 		checkServed(m, t, d)
 	}
@@ -91,8 +94,8 @@ func checkServed(m *registrations, t *history.Tunnel, d *violations) {
 		}
 		latest := plus(max(t.Ended, v.Began), farewell)
 		if latest < m.h.End && (v.Ended < 0 || v.Ended > latest) {
-			d.add(latest, "tunnel %d of %s to %s ended (%s) at %v, and the handler on %s still had it %v later",
-				t.ID, t.Caller, t.Cluster, t.Outcome, t.Ended, m.h.Tenures[v.Tenure].Node, farewell)
+			d.add(latest, "tunnel %s ended (%s) at %v, and the handler on %s still had it %v later",
+				opened(t), t.Outcome, t.Ended, m.h.Tenures[v.Tenure].Node, farewell)
 		}
 	}
 }
@@ -103,8 +106,7 @@ func checkAhead(c *disturbance, d *violations) {
 		t := &c.h.Tunnels[i]
 		for _, flow := range []*history.Flow{&t.Forth, &t.Back} {
 			if limit := c.rules.Ahead + 2*int64(t.Size); !t.Own && flow.Ahead > limit {
-				d.add(max(t.Sent, t.Ended), "tunnel %d of %s to %s: the sender was %d bytes ahead of the receiver; at most %d are allowed",
-					t.ID, t.Caller, t.Cluster, flow.Ahead, limit)
+				d.add(max(t.Sent, t.Ended), "tunnel %s: the sender was %d bytes ahead of the receiver; at most %d are allowed", opened(t), flow.Ahead, limit)
 			}
 		}
 	}
