@@ -16,7 +16,9 @@ import (
 const probe = "probe"
 
 // asked names a request for people, behind what it is.
-func asked(r *history.Request) string { return fmt.Sprintf("%d of %s to %s", r.ID, r.Caller, r.Cluster) }
+func asked(r *history.Request) string {
+	return fmt.Sprintf("%d of %s to %s", r.ID, r.Caller, r.Cluster)
+}
 
 // requests knows who asked for what, and what was handled for it. It never
 // changes after newRequests. A request is named by its index in

@@ -24,7 +24,9 @@ func checkTunnel(b *borders, d *violations) {
 }
 
 // opened names a tunnel for people.
-func opened(t *history.Tunnel) string { return fmt.Sprintf("%d of %s to %s", t.ID, t.Caller, t.Cluster) }
+func opened(t *history.Tunnel) string {
+	return fmt.Sprintf("%d of %s to %s", t.ID, t.Caller, t.Cluster)
+}
 
 // flaws says what is wrong with a tunnel.
 func flaws(b *borders, t *history.Tunnel) []string {

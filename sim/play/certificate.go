@@ -55,7 +55,7 @@ func issue(c *crew) error {
 func (a *authority) enrol(n *crewNode, g scenario.Nodes) error {
 	id := n.spec.Network.ID
 	if _, known := a.keys[id]; !known {
-		key, err := security.GenerateAuthority(id, source(a.crew.p.scenario.Seed, "authority", n.key))
+		key, err := security.GenerateAuthority(id, Random(a.crew.p.scenario.Seed, "authority", n.key))
 		if err != nil {
 			return err
 		}
@@ -132,11 +132,7 @@ func (a *authority) revoke(act scenario.Action) error {
 	defer a.mu.Unlock()
 	for _, name := range act.Nodes {
 		n := a.crew.by[name]
-		l := n.alive()
-		if l == nil {
-			return fmt.Errorf("play: %s does not run: nobody knows its id", name)
-		}
-		id, err := peer.Decode(l.Peer())
+		id, err := n.id()
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 	"github.com/arke-mesh/arke/sim/history"
@@ -274,15 +276,11 @@ func (c *crew) end(n *crewNode, how string, drop func(*life) error) error {
 	if l == nil {
 		return nil
 	}
-	var tenures, subscriptions []int
-	for _, t := range n.posts(l) {
-		tenures = append(tenures, t.now())
-	}
-	n.mu.Lock()
-	for _, h := range l.listeners {
+	var subscriptions []int
+	tenures := n.tenures(l)
+	for _, h := range n.heard(l) {
 		subscriptions = append(subscriptions, h.index)
 	}
-	n.mu.Unlock()
 	now := c.p.level.Now()
 	c.p.record.leaving(tenures, now)
 	c.p.record.note(func(h *history.History) { h.Nodes[l.index].Leaving = now })
@@ -301,7 +299,7 @@ func (c *crew) end(n *crewNode, how string, drop func(*life) error) error {
 	})
 	c.p.record.unsubscribed(subscriptions, began)
 	if closeErr := l.Close(); err == nil && closeErr != nil && !errors.Is(closeErr, patterns.ErrClosed) {
-		c.p.log.Debug("close", zapNode(n.name), zapError(closeErr))
+		c.p.log.Debug("close", zap.String("node", n.name), zap.Error(closeErr))
 	}
 	n.leave(nil)
 	return err
@@ -313,7 +311,7 @@ func (c *crew) stop(n *crewNode, apply func() error) error {
 		ctx, cancel := l.Within(stopWithin)
 		defer cancel()
 		if err := l.Shutdown(ctx); err != nil {
-			c.p.log.Debug("shutdown", zapNode(n.name), zapError(err))
+			c.p.log.Debug("shutdown", zap.String("node", n.name), zap.Error(err))
 		}
 		return apply()
 	})
@@ -434,7 +432,15 @@ func (c *crew) renew(n *crewNode, l *life) {
 func (n *crewNode) posts(l *life) []*post {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return append([]*post(nil), l.posts...)
+	return slices.Clone(l.posts)
+}
+
+// tenures are those that the members of a life have now.
+func (n *crewNode) tenures(l *life) (all []int) {
+	for _, t := range n.posts(l) {
+		all = append(all, t.now())
+	}
+	return all
 }
 
 // orphan notes for the clients of a relay that it goes away.
@@ -466,9 +472,7 @@ func (s *listener) ServePublication(got patterns.Publication) {
 	s.node.mu.Lock()
 	factor := s.node.factor
 	s.node.mu.Unlock()
-	if d := s.work * time.Duration(max(1, factor)); d > 0 {
-		time.Sleep(d)
-	}
+	time.Sleep(s.work * time.Duration(max(1, factor)))
 }
 
 // ServeGap implements patterns.Subscriber.
@@ -553,7 +557,7 @@ func (c *crew) unsubscribe(n *crewNode, entry int) {
 func (n *crewNode) heard(l *life) []*listener {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return append([]*listener(nil), l.listeners...)
+	return slices.Clone(l.listeners)
 }
 
 // plan plans what crews do by themselves in the safety phase: subscriptions that

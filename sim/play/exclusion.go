@@ -24,11 +24,7 @@ const banWithin = 5 * time.Second
 // ban puts nodes on the list of bans of the network's file, which one other node reads.
 func (s *safe) ban(a scenario.Action) error {
 	for _, name := range a.Nodes {
-		l := s.crew.by[name].alive()
-		if l == nil {
-			return fmt.Errorf("play: %s does not run: nobody knows its id", name)
-		}
-		id, err := peer.Decode(l.Peer())
+		id, err := s.crew.by[name].id()
 		if err != nil {
 			return err
 		}
@@ -73,10 +69,7 @@ func (s *safe) exclude(node *crewNode, within time.Duration) {
 			continue
 		}
 		begun := s.crew.p.level.Now()
-		var tenures []int
-		for _, t := range n.posts(l) {
-			tenures = append(tenures, t.now())
-		}
+		tenures := n.tenures(l)
 		s.crew.p.record.leaving(tenures, begun)
 		s.crew.p.record.note(func(h *history.History) { h.Nodes[l.index].Until, h.Nodes[l.index].How = begun, excluded })
 		s.crew.p.at(begun+within, "out "+n.name, func() { s.out(n, l, tenures) })
@@ -99,6 +92,15 @@ func (s *safe) out(n *crewNode, l *life, tenures []int) {
 			h.Nodes = append(h.Nodes, again)
 		}
 	})
+}
+
+// id is the node's peer id, if it runs.
+func (n *crewNode) id() (peer.ID, error) {
+	l := n.alive()
+	if l == nil {
+		return "", fmt.Errorf("play: %s does not run: nobody knows its id", n.name)
+	}
+	return peer.Decode(l.Peer())
 }
 
 // putOut has the node be out; false = it is already.

@@ -44,23 +44,21 @@ func newHandler(p *player, l *life, t *post) (patterns.Handler, error) {
 
 // recorded is the user's service with its runs recorded.
 func (j *job) recorded() patterns.Service {
-	s, u := patterns.Service{}, j.user
+	u := j.user
+	take := func(by func(context.Context, *patterns.Request)) func(context.Context, *patterns.Request) {
+		if by == nil {
+			return nil
+		}
+		return func(ctx context.Context, r *patterns.Request) {
+			defer j.begin(r)()
+			by(ctx, r)
+		}
+	}
+	s := patterns.Service{Push: take(u.Push), Broadcast: take(u.Broadcast)}
 	if u.Request != nil {
 		s.Request = func(ctx context.Context, r *patterns.Request) (patterns.Message, error) {
 			defer j.begin(r)()
 			return u.Request(ctx, r)
-		}
-	}
-	if u.Push != nil {
-		s.Push = func(ctx context.Context, r *patterns.Request) {
-			defer j.begin(r)()
-			u.Push(ctx, r)
-		}
-	}
-	if u.Broadcast != nil {
-		s.Broadcast = func(ctx context.Context, r *patterns.Request) {
-			defer j.begin(r)()
-			u.Broadcast(ctx, r)
 		}
 	}
 	if u.Tunnel != nil {
@@ -90,9 +88,7 @@ func (j *job) begin(r *patterns.Request) func() {
 func (j *job) answer(_ context.Context, r *patterns.Request) (patterns.Message, error) {
 	defer j.begin(r)()
 	id := idOf(r.Body)
-	if d := j.takes(id); d > 0 {
-		time.Sleep(d)
-	}
+	time.Sleep(j.takes(id))
 	if err := j.refuses(id); err != nil {
 		return patterns.Message{}, err
 	}
@@ -102,9 +98,7 @@ func (j *job) answer(_ context.Context, r *patterns.Request) (patterns.Message, 
 // take takes pushes and broadcasts.
 func (j *job) take(_ context.Context, r *patterns.Request) {
 	defer j.begin(r)()
-	if d := j.takes(idOf(r.Body)); d > 0 {
-		time.Sleep(d)
-	}
+	time.Sleep(j.takes(idOf(r.Body)))
 }
 
 // refuses is the error with which a failing handler answers, or nil.
@@ -194,9 +188,7 @@ func (j *job) tunnel(ctx context.Context, t patterns.Tunnel) (err error) {
 			return err
 		}
 		j.p.record.tunnels.received(id, forth, body, j.p.level.Now())
-		if d := j.takes(id); d > 0 {
-			time.Sleep(d)
-		}
+		time.Sleep(j.takes(id))
 		j.p.record.tunnels.tries(id, back)
 		if err := t.Send(ctx, body); err != nil {
 			return err

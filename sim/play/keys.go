@@ -67,7 +67,7 @@ func (n *crewNode) lock(cluster string) (l lock, ok bool) {
 func (s *safe) rotate(a scenario.Action) error {
 	if err := s.change(a, func(l lock, keys []security.KeyVersion, now time.Time) ([]security.KeyVersion, error) {
 		next := keys[len(keys)-1].Version + 1
-		return security.RotateKeys(keys, now, a.For.D(), source(s.crew.p.scenario.Seed, "rotation", fmt.Sprint(l.cluster, "/", l.label, "/", next)))
+		return security.RotateKeys(keys, now, a.For.D(), Random(s.crew.p.scenario.Seed, "rotation", fmt.Sprint(l.cluster, "/", l.label, "/", next)))
 	}); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -181,11 +182,11 @@ func network(seed uint64, name, label string) (security.NetworkFile, error) {
 	if name != "" {
 		purpose += " " + name
 	}
-	file, err := security.GenerateNetworkFile(called, source(seed, purpose, ""))
+	file, err := security.GenerateNetworkFile(called, Random(seed, purpose, ""))
 	if err != nil || label == "" {
 		return file, err
 	}
-	other, err := security.GenerateNetworkFile(called, source(seed, purpose, label))
+	other, err := security.GenerateNetworkFile(called, Random(seed, purpose, label))
 	file.Keys = other.Keys
 	return file, err
 }
@@ -193,19 +194,16 @@ func network(seed uint64, name, label string) (security.NetworkFile, error) {
 // clusterKey returns the explicit key that a label stands for.
 func clusterKey(seed uint64, label string) []security.KeyVersion {
 	k := security.KeyVersion{Version: 1}
-	_, _ = source(seed, "cluster", label).Read(k.Key[:])
+	_, _ = Random(seed, "cluster", label).Read(k.Key[:])
 	return []security.KeyVersion{k}
 }
 
-func source(seed uint64, purpose, label string) *rand.ChaCha8 {
+// Random is the stream of random numbers that a seed and some names decide.
+func Random(seed uint64, names ...string) *rand.ChaCha8 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(purpose + "/" + label))
+	_, _ = h.Write([]byte(strings.Join(names, "/")))
 	var key [32]byte
 	binary.BigEndian.PutUint64(key[:], seed)
 	binary.BigEndian.PutUint64(key[8:], h.Sum64())
 	return rand.NewChaCha8(key)
 }
-
-func zapNode(name string) zap.Field { return zap.String("node", name) }
-
-func zapError(err error) zap.Field { return zap.Error(err) }

@@ -44,9 +44,10 @@ timeline:
   - {at: 3s, do: crash, nodes: m2, for: 1s}
 `
 
-func everythingExpanded(t *testing.T) scenario.Scenario {
+// expanded is the scenario of a file.
+func expanded(t *testing.T, file string) scenario.Scenario {
 	t.Helper()
-	s, err := scenario.Parse("everything.yaml", []byte(everything))
+	s, err := scenario.Parse("test.yaml", []byte(file))
 	require.NoError(t, err)
 	s, err = s.Expand()
 	require.NoError(t, err)
@@ -57,7 +58,7 @@ func everythingExpanded(t *testing.T) scenario.Scenario {
 // tunnelled is in the history, with what came of it on the other side, and
 // that no checker objects.
 func TestEveryPatternIsInTheHistory(t *testing.T) {
-	h, _ := run(t, everythingExpanded(t), play.Options{})
+	h, _ := run(t, expanded(t, everything))
 	kinds := map[string]int{}
 	for _, q := range h.Requests {
 		kinds[q.Kind]++
@@ -105,18 +106,23 @@ func TestEveryPatternIsInTheHistory(t *testing.T) {
 	}
 }
 
-// This test checks that all of them replay.
-func TestPlayingEveryPatternTwiceIsTheSameRun(t *testing.T) {
-	first, a := run(t, everythingExpanded(t), play.Options{})
-	second, b := run(t, everythingExpanded(t), play.Options{})
-	require.Equal(t, a.Hash, b.Hash)
-	require.Equal(t, first, second)
+// This test checks that playing the same scenario twice is the same run, of every
+// pattern, too.
+func TestPlayingTwiceIsTheSameRun(t *testing.T) {
+	for _, s := range []scenario.Scenario{crash(), expanded(t, everything)} {
+		t.Run(s.Name, func(t *testing.T) {
+			first, a := run(t, s)
+			second, b := run(t, s)
+			require.Equal(t, a.Hash, b.Hash)
+			require.Equal(t, first, second)
+		})
+	}
 }
 
 // This test checks that what undoes a degradation or a skew is recorded as its
 // end, not as a fault of its own, although it comes link by link.
 func TestWhatUndoesAFaultEndsIt(t *testing.T) {
-	s, err := scenario.Parse("ends.yaml", []byte(`
+	h, _ := run(t, expanded(t, `
 name: ends
 duration: 4s
 settle: 3s
@@ -134,10 +140,6 @@ timeline:
   - {at: 1s, do: degrade, between: [m, c], link: {latency: 9ms}, for: 1s}
   - {at: 1s, do: skew, nodes: [c1], offset: 1m, for: 2s}
 `))
-	require.NoError(t, err)
-	s, err = s.Expand()
-	require.NoError(t, err)
-	h, _ := run(t, s, play.Options{})
 	require.Len(t, h.Faults, 2)
 	for i, want := range []time.Duration{time.Second, 2 * time.Second} {
 		f := h.Faults[i]
@@ -163,12 +165,12 @@ func crash() scenario.Scenario {
 }
 
 // run plays a scenario at level sim.
-func run(t *testing.T, s scenario.Scenario, o play.Options) (*history.History, *sim.Trace) {
+func run(t *testing.T, s scenario.Scenario) (*history.History, *sim.Trace) {
 	t.Helper()
 	var h *history.History
 	trace := sim.Run(t, sim.Config{Seed: s.Seed}, func(t *testing.T, n *sim.Network) {
 		var err error
-		h, err = play.Play(context.Background(), world.New(n, world.Config{Seed: s.Seed}), s, o)
+		h, err = play.Play(context.Background(), world.New(n, world.Config{Seed: s.Seed}), s, play.Options{})
 		require.NoError(t, err)
 	})
 	return h, trace
@@ -178,7 +180,7 @@ func run(t *testing.T, s scenario.Scenario, o play.Options) (*history.History, *
 // requests with one outcome each, runs that belong to them, faults with an end,
 // views that follow, and samples.
 func TestHistoryHasAllThatHappened(t *testing.T) {
-	h, trace := run(t, crash(), play.Options{})
+	h, trace := run(t, crash())
 	require.NotZero(t, trace.Events)
 	require.Len(t, h.Nodes, 9)
 	require.Len(t, h.Tenures, 6)
@@ -196,21 +198,13 @@ func TestHistoryHasAllThatHappened(t *testing.T) {
 	require.Greater(t, h.Faults[0].Until, h.Faults[0].At)
 }
 
-// This test checks that playing the same scenario twice is the same run.
-func TestPlayingTwiceIsTheSameRun(t *testing.T) {
-	first, a := run(t, crash(), play.Options{})
-	second, b := run(t, crash(), play.Options{})
-	require.Equal(t, a.Hash, b.Hash)
-	require.Equal(t, first, second)
-}
-
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // This test checks that who was excluded, or may do nothing, is no correct observer at the
 // end, though it is alive: what it believes of others, which it dials in vain, is nobody's
 // promise.
 func TestWhoIsExcludedIsNoCorrectObserver(t *testing.T) {
-	s, err := scenario.Parse("out.yaml", []byte(`
+	h, _ := run(t, expanded(t, `
 name: out
 duration: 8s
 settle: 5s
@@ -225,10 +219,6 @@ workload:
 timeline:
   - {at: 1s, do: revoke, nodes: thief, for: 5s}
 `))
-	require.NoError(t, err)
-	s, err = s.Expand()
-	require.NoError(t, err)
-	h, _ := run(t, s, play.Options{})
 	correct := map[string]bool{}
 	for _, n := range h.Nodes {
 		correct[n.Name] = n.Correct

@@ -19,14 +19,13 @@ import (
 type recorder struct {
 	mu           sync.Mutex
 	h            history.History
-	requests     map[uint64]int // guarded by mu; id to index
 	open         []openFault    // guarded by mu
 	publications map[uint64]int // guarded by mu; id to index
 	tunnels      tunnels
 }
 
 func newRecorder() *recorder {
-	r := &recorder{requests: make(map[uint64]int), publications: make(map[uint64]int)}
+	r := &recorder{publications: make(map[uint64]int)}
 	r.tunnels = tunnels{r: r, index: make(map[uint64]int), passages: make(map[flowKey]*passage), carried: make(map[carriedKey]int)}
 	return r
 }
@@ -59,22 +58,6 @@ func (r *recorder) over() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.h.End > 0
-}
-
-func (r *recorder) sent(q history.Request) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	q.Ended = -1
-	r.requests[q.ID] = len(r.h.Requests)
-	r.h.Requests = append(r.h.Requests, q)
-}
-
-func (r *recorder) outcome(q history.Request) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	i := r.requests[q.ID]
-	q.Outcomes = r.h.Requests[i].Outcomes + 1
-	r.h.Requests[i] = q
 }
 
 // lastDeadline is when everything that was sent must have ended.
@@ -171,22 +154,26 @@ func (r *recorder) history(p *player) *history.History {
 		q := &h.Requests[i]
 		q.Lost = touched(h, q.Caller, q.Sent, endOr(q.Ended, q.Deadline))
 	}
-	slices.SortStableFunc(h.Nodes, func(a, b history.Node) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Name, b.Name))
-	})
-	slices.SortStableFunc(h.Requests, func(a, b history.Request) int {
-		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.ID, b.ID))
-	})
+	sortBy(h.Nodes, func(n history.Node) (time.Duration, string) { return n.From, n.Name })
+	sortBy(h.Requests, func(q history.Request) (time.Duration, uint64) { return q.Sent, q.ID })
 	slices.SortStableFunc(h.Runs, func(a, b history.Run) int {
 		return cmp.Or(cmp.Compare(a.Began, b.Began), cmp.Compare(a.Request, b.Request), cmp.Compare(a.Tenure, b.Tenure))
 	})
 	slices.SortStableFunc(h.Views, func(a, b history.View) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Member, b.Member))
 	})
-	slices.SortStableFunc(h.Samples, func(a, b history.Sample) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Node, b.Node))
-	})
+	sortBy(h.Samples, func(s history.Sample) (time.Duration, string) { return s.At, s.Node })
 	return h
+}
+
+// sortBy sorts by a time, and what is simultaneous by something else. What has
+// both the same stays in its order.
+func sortBy[T any, K cmp.Ordered](all []T, by func(one T) (time.Duration, K)) {
+	slices.SortStableFunc(all, func(a, b T) int {
+		at, first := by(a)
+		later, second := by(b)
+		return cmp.Or(cmp.Compare(at, later), cmp.Compare(first, second))
+	})
 }
 
 // sortNamed sorts what others name by its index, and returns the new index of
@@ -234,12 +221,8 @@ func (r *recorder) sortSubscriptions() {
 	for i := range h.Gaps {
 		h.Gaps[i].Subscription = place[h.Gaps[i].Subscription]
 	}
-	slices.SortStableFunc(h.Deliveries, func(a, b history.Delivery) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Subscription, b.Subscription))
-	})
-	slices.SortStableFunc(h.Gaps, func(a, b history.Gap) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Subscription, b.Subscription))
-	})
+	sortBy(h.Deliveries, func(d history.Delivery) (time.Duration, int) { return d.At, d.Subscription })
+	sortBy(h.Gaps, func(g history.Gap) (time.Duration, int) { return g.At, g.Subscription })
 }
 
 func (r *recorder) sortTopicsAndTunnels() {
@@ -251,19 +234,11 @@ func (r *recorder) sortTopicsAndTunnels() {
 	for i := range h.Tunnels {
 		t := &h.Tunnels[i]
 		t.Lost = touched(h, t.Caller, t.Sent, endOr(t.Ended, t.Deadline))
-		slices.SortStableFunc(t.Served, func(a, b history.Serving) int {
-			return cmp.Or(cmp.Compare(a.Began, b.Began), cmp.Compare(a.Tenure, b.Tenure))
-		})
+		sortBy(t.Served, func(v history.Serving) (time.Duration, int) { return v.Began, v.Tenure })
 	}
-	slices.SortStableFunc(h.Publications, func(a, b history.Publication) int {
-		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.ID, b.ID))
-	})
-	slices.SortFunc(h.Carried, func(a, b history.Carried) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Work, b.Work))
-	})
-	slices.SortStableFunc(h.Tunnels, func(a, b history.Tunnel) int {
-		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.ID, b.ID))
-	})
+	sortBy(h.Publications, func(p history.Publication) (time.Duration, uint64) { return p.Sent, p.ID })
+	sortBy(h.Carried, func(c history.Carried) (time.Duration, string) { return c.At, c.Work })
+	sortBy(h.Tunnels, func(t history.Tunnel) (time.Duration, uint64) { return t.Sent, t.ID })
 }
 
 // endOr is when something ended, or must have.

@@ -131,8 +131,8 @@ type sender struct{ *player }
 func (p sender) send(l *life, r history.Request, w scenario.Work) {
 	wait := orWait(w)
 	r.Sent = p.level.Now()
-	r.Deadline = r.Sent + wait
-	p.record.sent(r)
+	r.Deadline, r.Ended = r.Sent+wait, -1
+	index := add(p.record, &p.record.h.Requests, r)
 	ctx, cancel := l.Within(wait)
 	defer cancel()
 	sent := body(r.ID, orSize(w))
@@ -149,7 +149,10 @@ func (p sender) send(l *life, r history.Request, w scenario.Work) {
 		r.Outcome, r.MaybeRan, r.Detail = outcomeOf(err)
 	}
 	r.Ended = p.level.Now()
-	p.record.outcome(r)
+	p.record.note(func(h *history.History) {
+		r.Outcomes = h.Requests[index].Outcomes + 1
+		h.Requests[index] = r
+	})
 	p.level.Note(r.Caller, fmt.Sprintf("%x %s %d %s", r.ID, r.Outcome, r.Attempts, r.Member))
 }
 

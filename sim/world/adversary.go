@@ -42,7 +42,7 @@ func (f *foes) place(spec play.NodeSpec, network *security.Network) error {
 	if spec.Near == "" || f.placed[spec.Name] {
 		return nil
 	}
-	key, err := adversary.Near(keysOf(spec, network, spec.Near), time.Now(), random(f.seed, "near "+spec.Name))
+	key, err := adversary.Near(keysOf(spec, network, spec.Near), time.Now(), play.Random(f.seed, "near "+spec.Name))
 	if err != nil {
 		return fmt.Errorf("node %s: %w", spec.Name, err)
 	}

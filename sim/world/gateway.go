@@ -11,11 +11,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/arke-mesh/arke/gateway"
 	"github.com/arke-mesh/arke/internal/node"
-	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/sim/play"
 	"github.com/arke-mesh/arke/sim/scenario"
@@ -26,7 +24,7 @@ import (
 type bridge struct {
 	patterns.Messenger // its node in the first network
 	*gateway.Gateway
-	clock    overlay.Clock
+	timed    // all machines of a gateway have one clock
 	networks []string
 	machines []string // in the order of networks
 }
@@ -152,14 +150,6 @@ func (b *bridge) Peers() map[string]string {
 		all[n] = b.Node(n).Self().String()
 	}
 	return all
-}
-
-// Now implements play.Participant: all machines of a gateway have one clock.
-func (b *bridge) Now() time.Time { return b.clock.Now() }
-
-// Within implements play.Participant.
-func (b *bridge) Within(d time.Duration) (context.Context, context.CancelFunc) {
-	return overlay.WithTimeout(context.Background(), b.clock, "world.within", d)
 }
 
 // Peer implements play.Participant: a gateway has one for each network.

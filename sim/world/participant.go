@@ -24,6 +24,7 @@ import (
 // participant is one life of a node.
 type participant struct {
 	*node.Node
+	timed
 	seam  overlay.Seam
 	desk  *desk // nil = no program attaches to it
 	admit func(security.NetworkFile) error
@@ -36,12 +37,15 @@ var (
 	_ play.Holder      = (*participant)(nil)
 )
 
+// timed is the part of a play.Participant that is about its clock.
+type timed struct{ clock overlay.Clock }
+
 // Now implements play.Participant.
-func (p *participant) Now() time.Time { return p.seam.Clock.Now() }
+func (t timed) Now() time.Time { return t.clock.Now() }
 
 // Within implements play.Participant: its timer has a place in the trace.
-func (p *participant) Within(d time.Duration) (context.Context, context.CancelFunc) {
-	return overlay.WithTimeout(context.Background(), p.seam.Clock, "world.within", d)
+func (t timed) Within(d time.Duration) (context.Context, context.CancelFunc) {
+	return overlay.WithTimeout(context.Background(), t.clock, "world.within", d)
 }
 
 // Peer implements play.Participant.
@@ -159,6 +163,7 @@ func (d *desk) Close() error {
 // attached is one life of a client.
 type attached struct {
 	*client.Client
+	timed
 	seam overlay.Seam
 	peer string
 }
@@ -184,7 +189,7 @@ func (w *World) attach(ctx context.Context, spec play.NodeSpec) (play.Participan
 	if err != nil {
 		return nil, fmt.Errorf("client %s: %w", spec.Name, err)
 	}
-	a := &attached{Client: made, seam: seam, peer: w.n.Peer(spec.Relay).String()}
+	a := &attached{Client: made, timed: timed{seam.Clock}, seam: seam, peer: w.n.Peer(spec.Relay).String()}
 	ctx, cancel := overlay.WithTimeout(ctx, seam.Clock, "world.attach", attachLimit)
 	defer cancel()
 	if err := made.Start(ctx); err != nil {
@@ -195,14 +200,6 @@ func (w *World) attach(ctx context.Context, spec play.NodeSpec) (play.Participan
 	defer w.mu.Unlock()
 	w.clients = append(w.clients, a)
 	return a, nil
-}
-
-// Now implements play.Participant.
-func (a *attached) Now() time.Time { return a.seam.Clock.Now() }
-
-// Within implements play.Participant.
-func (a *attached) Within(d time.Duration) (context.Context, context.CancelFunc) {
-	return overlay.WithTimeout(context.Background(), a.seam.Clock, "world.within", d)
 }
 
 // Peer implements play.Participant: its relay's.

@@ -5,11 +5,8 @@ package world
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -143,7 +140,7 @@ func (w *World) create(spec play.NodeSpec) (*participant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", spec.Name, err)
 	}
-	p := &participant{Node: created, seam: *cfg.Seam}
+	p := &participant{Node: created, timed: timed{cfg.Seam.Clock}, seam: *cfg.Seam}
 	p.admit = func(file security.NetworkFile) error {
 		// One of its own, which has had the keys before as the node has: what becomes of
 		// those is for the product to say.
@@ -227,17 +224,7 @@ func Network(seed uint64, label string) (security.NetworkFile, error) {
 	if name == "" {
 		name = "sim"
 	}
-	return security.GenerateNetworkFile(name, random(seed, label))
-}
-
-// random is the stream of random numbers that a seed and a label decide.
-func random(seed uint64, label string) *rand.ChaCha8 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(label))
-	var key [32]byte
-	binary.BigEndian.PutUint64(key[:], seed)
-	binary.BigEndian.PutUint64(key[8:], h.Sum64())
-	return rand.NewChaCha8(key)
+	return security.GenerateNetworkFile(name, play.Random(seed, label))
 }
 
 // Play plays a scenario file's content in a test, with handlers of the
