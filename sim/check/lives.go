@@ -287,7 +287,7 @@ func (x *topics) unsettled(s *history.Subscription, p *history.Publication) bool
 // orphans adds when a fault left clients without their relay, and the convergence
 // bound after it: what they see of others and others of them proves nothing then.
 func (d *disturbance) orphans(fault *history.Fault, out map[string][]span) {
-	if !removes(fault.Do) {
+	if !history.Removes(fault.Do) {
 		return
 	}
 	back := fault.Until
@@ -418,7 +418,7 @@ func (d *disturbance) blameFaults(m *registrations) {
 		if !Undoes(fault) {
 			d.last = max(d.last, fault.At, Over(d.h, fault))
 		}
-		if removes(fault.Do) {
+		if history.Removes(fault.Do) {
 			for _, node := range d.lives.withClients(fault.Nodes) {
 				d.blame(m, i, node)
 			}

@@ -178,9 +178,6 @@ func faultKinds() []faultKind {
 	}
 }
 
-// removes tells faults that end a node's life.
-func removes(do string) bool { return do == "crash" || do == "silence" || do == "stop" }
-
 // dies tells those in which it says no farewell.
 func dies(do string) bool { return do == "crash" || do == "silence" }
 

@@ -114,6 +114,9 @@ type Fault struct {
 	Text    string // for people: "crash m1", "cut a1,a2 | b1"
 }
 
+// Removes tells actions that end a node's life.
+func Removes(do string) bool { return do == "crash" || do == "silence" || do == "stop" }
+
 // Act is what an adversary did.
 type Act struct {
 	At    time.Duration

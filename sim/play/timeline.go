@@ -176,46 +176,44 @@ func faultOf(at time.Duration, a scenario.Action) *history.Fault {
 
 // openFault is a fault that has not ended.
 type openFault struct {
-	index   int // in the history
-	do      string
-	nodes   []string
-	between [][]string
-	pairs   map[[2]string]bool // degrade: the links that are still degraded
+	scenario.Action
+	index int                // in the history
+	left  map[[2]string]bool // degrade: the links that are still degraded
 }
 
 // ends says whether action a undoes the fault.
 func (o openFault) ends(a scenario.Action) bool {
 	switch a.Do {
 	case "resume":
-		return o.do == "pause" && slices.Equal(o.nodes, a.Nodes)
+		return o.Do == "pause" && slices.Equal(o.Nodes, a.Nodes)
 	case "slow", "router", "skew":
-		return o.do == a.Do && slices.Equal(o.nodes, a.Nodes)
+		return o.Do == a.Do && slices.Equal(o.Nodes, a.Nodes)
 	case "attack":
-		return o.do == a.Do && a.Mode == "" && slices.Equal(o.nodes, a.Nodes)
+		return o.Do == a.Do && a.Mode == "" && slices.Equal(o.Nodes, a.Nodes)
 	case "mend":
-		return o.do == "cut" && o.same(a)
+		return o.Do == "cut" && o.same(a)
 	case "unclog":
-		return o.do == "clog" && o.same(a)
+		return o.Do == "clog" && o.same(a)
 	case "degrade":
-		return o.do == "degrade" && o.replaced(a)
+		return o.Do == "degrade" && o.replaced(a)
 	case "heal":
-		return slices.Contains([]string{"cut", "clog", "degrade", "pause", "skew", "router"}, o.do)
+		return slices.Contains([]string{"cut", "clog", "degrade", "pause", "skew", "router"}, o.Do)
 	}
 	return false
 }
 
 func (o openFault) same(a scenario.Action) bool {
-	return slices.EqualFunc(o.between, a.Between, func(x, y []string) bool { return slices.Equal(x, y) })
+	return slices.EqualFunc(o.Between, a.Between, func(x, y []string) bool { return slices.Equal(x, y) })
 }
 
 // replaced notes that links get another model, and says whether none of the
 // fault's is left. What undoes a degradation may come link by link.
 func (o openFault) replaced(a scenario.Action) bool {
 	for _, link := range links(a.Between) {
-		delete(o.pairs, link)
-		delete(o.pairs, [2]string{link[1], link[0]})
+		delete(o.left, link)
+		delete(o.left, [2]string{link[1], link[0]})
 	}
-	return len(o.pairs) == 0
+	return len(o.left) == 0
 }
 
 func links(between [][]string) (all [][2]string) {
@@ -234,11 +232,11 @@ func links(between [][]string) (all [][2]string) {
 
 // open is a fault that stands from now on.
 func open(index int, a scenario.Action) openFault {
-	o := openFault{index: index, do: a.Do, nodes: a.Nodes, between: a.Between}
+	o := openFault{Action: a, index: index}
 	if a.Do == "degrade" {
-		o.pairs = make(map[[2]string]bool)
+		o.left = make(map[[2]string]bool)
 		for _, link := range links(a.Between) {
-			o.pairs[link] = true
+			o.left[link] = true
 		}
 	}
 	return o
@@ -249,13 +247,7 @@ func open(index int, a scenario.Action) openFault {
 func (r *recorder) fault(at time.Duration, a scenario.Action, back bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.open = slices.DeleteFunc(r.open, func(o openFault) bool {
-		if !o.ends(a) {
-			return false
-		}
-		r.h.Faults[o.index].Until = at
-		return true
-	})
+	r.close(at, func(o openFault) bool { return o.ends(a) })
 	if f := faultOf(at, a); f != nil && !back {
 		r.h.Faults = append(r.h.Faults, *f)
 		if f.Until < 0 {
@@ -264,18 +256,22 @@ func (r *recorder) fault(at time.Duration, a scenario.Action, back bool) {
 	}
 }
 
+// close ends the faults that do. r.mu is held.
+func (r *recorder) close(at time.Duration, ends func(o openFault) bool) {
+	r.open = slices.DeleteFunc(r.open, func(o openFault) bool {
+		end := ends(o)
+		if end {
+			r.h.Faults[o.index].Until = at
+		}
+		return end
+	})
+}
+
 // returned ends what took a node away.
 func (r *recorder) returned(node string, at time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.open = slices.DeleteFunc(r.open, func(o openFault) bool {
-		away := o.do == "crash" || o.do == "silence" || o.do == "stop"
-		if !away || !slices.Contains(o.nodes, node) {
-			return false
-		}
-		r.h.Faults[o.index].Until = at
-		return true
-	})
+	r.close(at, func(o openFault) bool { return history.Removes(o.Do) && slices.Contains(o.Nodes, node) })
 }
 
 // healed ends everything that can be ended; lost nodes stay lost.
@@ -283,22 +279,13 @@ func (r *recorder) healed(at time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.h.Safety = at
-	for _, o := range r.open {
-		if o.do != "crash" && o.do != "silence" && o.do != "stop" && o.do != "attack" { // adversaries go on
-			r.h.Faults[o.index].Until = at
-		}
-	}
+	r.close(at, func(o openFault) bool { return !history.Removes(o.Do) && o.Do != "attack" }) // adversaries go on
 	r.open = nil
 }
 
 // touched says whether a node was hit by something that stops it, in a time.
 func touched(h *history.History, node string, from, until time.Duration) bool {
 	return slices.ContainsFunc(h.Faults, func(f history.Fault) bool {
-		switch f.Do {
-		case "crash", "silence", "stop", "pause":
-		default:
-			return false
-		}
-		return slices.Contains(f.Nodes, node) && f.At <= until && (f.Until < 0 || f.Until >= from)
+		return (history.Removes(f.Do) || f.Do == "pause") && slices.Contains(f.Nodes, node) && f.At <= until && (f.Until < 0 || f.Until >= from)
 	})
 }
