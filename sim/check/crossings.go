@@ -212,10 +212,7 @@ func breakOf(h *history.History, t *history.Tunnel) (at time.Duration, broke boo
 }
 
 // hostile says whether a node does harm at some time.
-func (l *lives) hostile(node string) bool {
-	lives := l.byName[node]
-	return len(lives) > 0 && l.h.Nodes[lives[0]].Adversary
-}
+func (l *lives) hostile(node string) bool { return l.first(node).Adversary }
 
 // adversary says whether a peer is one.
 func (l *lives) adversary(peer string) bool {

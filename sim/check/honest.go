@@ -13,30 +13,16 @@ import (
 // them, and what they say of themselves proves nothing. What honest nodes hear of
 // them stays. It shares what it does not change.
 func honest(h *history.History) *history.History {
-	bad := make(map[string]bool)
-	for i := range h.Nodes {
-		if h.Nodes[i].Adversary {
-			bad[h.Nodes[i].Name] = true
-		}
-	}
+	bad := adversaries(h)
 	if len(bad) == 0 {
 		return h
 	}
 	out := *h
-	out.Requests = slices.Clone(h.Requests)
-	for i := range out.Requests {
-		if q := &out.Requests[i]; bad[q.Caller] {
-			q.Lost = true
-		}
-	}
-	out.Views = without(h.Views, func(v *history.View) bool { return bad[v.Node] })
-	out.Samples = without(h.Samples, func(s *history.Sample) bool { return bad[s.Node] })
-	out.Tunnels = slices.Clone(h.Tunnels)
-	for i := range out.Tunnels {
-		if t := &out.Tunnels[i]; bad[t.Caller] {
-			t.Lost = true
-		}
-	}
+	out.Requests = changed(h.Requests, func(q *history.Request) { q.Lost = q.Lost || bad[q.Caller] })
+	out.Tunnels = changed(h.Tunnels, func(t *history.Tunnel) { t.Lost = t.Lost || bad[t.Caller] })
+	out.Publications = changed(h.Publications, func(p *history.Publication) { p.Lost = p.Lost || bad[p.Publisher] })
+	out.Views = slices.DeleteFunc(slices.Clone(h.Views), func(v history.View) bool { return bad[v.Node] })
+	out.Samples = slices.DeleteFunc(slices.Clone(h.Samples), func(s history.Sample) bool { return bad[s.Node] })
 	deaf := make(map[int]bool) // subscriptions of adversaries
 	out.Subscriptions = slices.Clone(h.Subscriptions)
 	for i := range out.Subscriptions {
@@ -44,39 +30,37 @@ func honest(h *history.History) *history.History {
 			deaf[i], s.From = true, -1
 		}
 	}
-	out.Deliveries = without(h.Deliveries, func(d *history.Delivery) bool { return deaf[d.Subscription] })
-	out.Gaps = without(h.Gaps, func(g *history.Gap) bool { return deaf[g.Subscription] })
-	out.Publications = slices.Clone(h.Publications)
-	for i := range out.Publications {
-		if p := &out.Publications[i]; bad[p.Publisher] {
-			p.Lost = true
-		}
-	}
+	out.Deliveries = slices.DeleteFunc(slices.Clone(h.Deliveries), func(d history.Delivery) bool { return deaf[d.Subscription] })
+	out.Gaps = slices.DeleteFunc(slices.Clone(h.Gaps), func(g history.Gap) bool { return deaf[g.Subscription] })
 	return &out
 }
 
-// without is a list without some of its elements.
-func without[T any](list []T, leave func(*T) bool) []T {
-	out := make([]T, 0, len(list))
-	for i := range list {
-		if !leave(&list[i]) {
-			out = append(out, list[i])
+// adversaries are the names of those.
+func adversaries(h *history.History) map[string]bool {
+	names := make(map[string]bool)
+	for i := range h.Nodes {
+		if h.Nodes[i].Adversary {
+			names[h.Nodes[i].Name] = true
 		}
+	}
+	return names
+}
+
+// changed is a copy of a list whose elements are changed.
+func changed[T any](list []T, change func(*T)) []T {
+	out := slices.Clone(list)
+	for i := range out {
+		change(&out[i])
 	}
 	return out
 }
 
 // measureActs counts what adversaries did.
 func measureActs(h *history.History, s metrics) {
-	acts, names := 0, make(map[string]bool)
+	acts := 0
 	for i := range h.Acts {
 		acts += h.Acts[i].Count
 	}
-	for i := range h.Nodes {
-		if h.Nodes[i].Adversary {
-			names[h.Nodes[i].Name] = true
-		}
-	}
 	s.count("acts", acts)
-	s.count("adversaries", len(names))
+	s.count("adversaries", len(adversaries(h)))
 }

@@ -105,10 +105,7 @@ func wrongHop(b *borders, h *history.Hop, home string, known trails) string {
 }
 
 // isGateway says whether a node is one.
-func isGateway(b *borders, node string) bool {
-	lives := b.lives.byName[node]
-	return len(lives) > 0 && b.h.Nodes[lives[0]].Gateway != nil
-}
+func isGateway(b *borders, node string) bool { return b.lives.first(node).Gateway != nil }
 
 func orNone(names []string) string {
 	if len(names) == 0 {

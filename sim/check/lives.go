@@ -37,6 +37,14 @@ func newLives(h *history.History) *lives {
 	return l
 }
 
+// first is a node's first life; one without a name if there is no such node.
+func (l *lives) first(node string) history.Node {
+	if lives := l.byName[node]; len(lives) > 0 {
+		return l.h.Nodes[lives[0]]
+	}
+	return history.Node{}
+}
+
 // at is the node's life at that time: the last one that had begun, or else its
 // first; -1 if there is no such node.
 func (l *lives) at(node string, at time.Duration) int {
@@ -192,10 +200,7 @@ func death(t *history.Tenure) time.Duration {
 
 // carrier is the node that speaks for one: itself, or the relay of a client.
 func (l *lives) carrier(node string) string {
-	if lives := l.byName[node]; len(lives) > 0 && l.h.Nodes[lives[0]].Relay != "" {
-		return l.h.Nodes[lives[0]].Relay
-	}
-	return node
+	return cmp.Or(l.first(node).Relay, node)
 }
 
 // withClients adds the clients of the relays among some nodes.
@@ -439,6 +444,15 @@ func (d *disturbance) blame(m *registrations, fault int, node string) {
 			d.endedBy[i] = fault
 		}
 	}
+}
+
+// latest is when a node must be done with something that it began.
+func (d *disturbance) latest(node string, began, deadline time.Duration) time.Duration {
+	late := d.rules.Outcome
+	if d.skewed(node, span{began, deadline}) {
+		late = plus(late, max(0, minus(deadline, began))/100)
+	}
+	return plus(deadline, late)
 }
 
 // skewed says whether the node's clock may have been wrong in s.

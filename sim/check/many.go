@@ -108,13 +108,10 @@ func checkAnswers(q *requests, request int, missing map[string]bool, d *violatio
 
 // wasAsked says whether a member's handler began before a time.
 func wasAsked(q *requests, request int, member string, before time.Duration) bool {
-	for _, n := range q.runs[request] {
+	return slices.ContainsFunc(q.runs[request], func(n int) bool {
 		run := &q.h.Runs[n]
-		if run.Began <= before && q.members.sameSeat(member, run.Tenure) {
-			return true
-		}
-	}
-	return false
+		return run.Began <= before && q.members.sameSeat(member, run.Tenure)
+	})
 }
 
 // checkCounts compares what a broadcast says of its members with who has it:

@@ -86,11 +86,7 @@ func (q *requests) pending(r *history.Request) bool {
 
 // latest is when a request must have ended.
 func (q *requests) latest(r *history.Request) time.Duration {
-	late := q.rules.Outcome
-	if q.calm.skewed(r.Caller, span{r.Sent, r.Deadline}) {
-		late = plus(late, max(0, minus(r.Deadline, r.Sent))/100)
-	}
-	return plus(r.Deadline, late)
+	return q.calm.latest(r.Caller, r.Sent, r.Deadline)
 }
 
 // checkComplete: a survey or a broadcast that is called complete names nobody
@@ -146,19 +142,10 @@ func stableMembers(q *requests, r *history.Request) []int {
 func wasReached(q *requests, request, tenure int) bool {
 	r := &q.h.Requests[request]
 	if r.Kind == "survey" {
-		for _, a := range r.Answers {
-			if a.Member == q.h.Tenures[tenure].Member {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(r.Answers, func(a history.Answer) bool { return a.Member == q.h.Tenures[tenure].Member })
 	}
-	for _, n := range q.runs[request] {
-		if q.h.Runs[n].Tenure == tenure {
-			return true
-		}
-	}
-	return q.members.lostNode(tenure, r.Sent)
+	return q.members.lostNode(tenure, r.Sent) ||
+		slices.ContainsFunc(q.runs[request], func(run int) bool { return q.h.Runs[run].Tenure == tenure })
 }
 
 // checkOutcome: every request has exactly one outcome, at the latest so soon
@@ -345,10 +332,8 @@ const perBorder = 3
 func allowed(q *requests, request int) int {
 	r := &q.h.Requests[request]
 	life := q.lives.at(r.Caller, r.Sent)
-	for _, run := range q.runs[request] {
-		if q.borders.abroad(life, r.Cluster, q.h.Runs[run].Tenure) {
-			return r.Attempts * perBorder
-		}
+	if slices.ContainsFunc(q.runs[request], func(run int) bool { return q.borders.abroad(life, r.Cluster, q.h.Runs[run].Tenure) }) {
+		return r.Attempts * perBorder
 	}
 	return r.Attempts
 }
@@ -446,12 +431,9 @@ func lostPush(q *requests, r *history.Request) bool {
 	if tenure, ok := q.members.named[r.Member]; ok {
 		return q.members.lostNode(tenure, r.Sent)
 	}
-	for _, tenure := range q.borders.everybody(q.lives.at(r.Caller, r.Sent), r.Cluster) {
-		if q.members.lostNode(tenure, r.Sent) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(q.borders.everybody(q.lives.at(r.Caller, r.Sent), r.Cluster), func(tenure int) bool {
+		return q.members.lostNode(tenure, r.Sent)
+	})
 }
 
 // checkProgress: once everything is healed and had time to settle, every probe

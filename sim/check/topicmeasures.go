@@ -44,17 +44,8 @@ func measureTopics(x *topics, s metrics) {
 		countSubscription(x, all, i)
 	}
 	for _, q := range x.queueList() {
-		countDue(x, all, x.queues[q], func(p int) (owed claim, came bool) {
-			for _, s := range x.queues[q] {
-				owed = max(owed, x.due(s, p))
-				came = came || x.has[pairing{s, p}] > 0
-			}
-			if owed == must && !came && x.unsteady(x.queues[q], p) {
-				owed = may
-			}
-			return owed, came
-		})
-		for _, silent := range silences(x.accountQueue(q)) {
+		countDue(x, all, x.queues[q])
+		for _, silent := range silences(x.account(x.queues[q])) {
 			all.of("").silent += silent
 		}
 	}
@@ -132,26 +123,24 @@ func countSubscription(x *topics, all reaches, subscription int) {
 			r.reported += t.all
 		}
 		if s.Queue == "" {
-			for _, silent := range silences(x.account(subscription)) {
+			for _, silent := range silences(x.account([]int{subscription})) {
 				r.silent += silent
 			}
 		}
 	}
 	if s.Queue == "" && s.From >= 0 {
-		countDue(x, all, []int{subscription}, func(p int) (claim, bool) {
-			return x.due(subscription, p), x.has[pairing{subscription, p}] > 0
-		})
+		countDue(x, all, []int{subscription})
 	}
 }
 
 // countDue counts what had to come to a subscription or a queue, and came.
-func countDue(x *topics, all reaches, subscriptions []int, look func(publication int) (claim, bool)) {
+func countDue(x *topics, all reaches, subscriptions []int) {
 	for i := range x.h.Publications {
 		p := &x.h.Publications[i]
 		if p.Work == probe {
 			continue
 		}
-		owed, came := look(i)
+		owed, came := x.owed(subscriptions, i)
 		if owed != must {
 			continue
 		}

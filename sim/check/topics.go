@@ -225,10 +225,10 @@ func checkDelivered(x *topics, d *violations) {
 		if s.Queue != "" || s.From < 0 {
 			continue
 		}
-		audit(x, listening(s), x.account(i), d)
+		audit(x, listening(s), x.account([]int{i}), d)
 	}
 	for _, q := range x.queueList() {
-		audit(x, "queue "+q.name+" of "+q.pattern, x.accountQueue(q), d)
+		audit(x, "queue "+q.name+" of "+q.pattern, x.account(x.queues[q]), d)
 	}
 }
 
@@ -274,29 +274,50 @@ func silences(books map[string]*ledger) map[string]uint64 {
 	return out
 }
 
-// account makes the ledgers of one subscription, by the publishers' peers.
-func (x *topics) account(subscription int) map[string]*ledger {
-	books := make(map[string]*ledger)
+// alone says whether subscriptions are one without a queue.
+func (x *topics) alone(subscriptions []int) bool {
+	return x.h.Subscriptions[subscriptions[0]].Queue == ""
+}
+
+// owed is what a publication is to a subscription, or to a queue of them, and
+// whether it came. To a queue it is due if it is due to one of them, and nothing
+// had just happened to any of them: which one was to have it is not in a history.
+func (x *topics) owed(subscriptions []int, publication int) (owed claim, came bool) {
+	for _, s := range subscriptions {
+		owed = max(owed, x.due(s, publication))
+		came = came || x.has[pairing{s, publication}] > 0
+	}
+	if owed == must && !came && !x.alone(subscriptions) && x.unsteady(subscriptions, publication) {
+		owed = may
+	}
+	return owed, came
+}
+
+// account makes the ledgers of a subscription, or of a queue of them, by the
+// publishers' peers.
+func (x *topics) account(subscriptions []int) map[string]*ledger {
+	books, first, alone := make(map[string]*ledger), subscriptions[0], x.alone(subscriptions)
 	for i := range x.h.Publications {
 		p := &x.h.Publications[i]
-		claim := x.due(subscription, i)
-		if claim == never {
+		owed, came := x.owed(subscriptions, i)
+		if owed == never {
 			continue
 		}
 		l := entry(books, p.Peer)
-		came := x.has[pairing{subscription, i}] > 0
 		switch {
-		case claim == must && came:
+		case owed == must && came:
 			l.due, l.came = l.due+1, l.came+1
-		case claim == must && x.excused(subscription, p):
+		case owed == must && alone && x.excused(first, p):
 			l.due, l.told = l.due+1, l.told+1
-		case claim == must:
+		case owed == must:
 			l.due, l.example = l.due+1, cmp.Or(l.example, p.Topic+" at "+p.Sent.String())
-		case !came && x.recent(subscription, i):
+		case !came && (!alone || x.recent(first, i)):
 			l.spare++
 		}
 	}
-	x.enter(books, subscription)
+	for _, s := range subscriptions {
+		x.enter(books, s)
+	}
 	return books
 }
 
@@ -313,38 +334,6 @@ func (x *topics) queueList() []queue {
 	return slices.SortedFunc(maps.Keys(x.queues), func(a, b queue) int {
 		return cmp.Or(cmp.Compare(a.pattern, b.pattern), cmp.Compare(a.name, b.name), cmp.Compare(a.network, b.network))
 	})
-}
-
-// accountQueue makes the ledgers of a queue: a publication is due if it is due
-// to one of its subscriptions, and nothing had just happened to any of them:
-// which one was to have it is not in a history.
-func (x *topics) accountQueue(q queue) map[string]*ledger {
-	books := make(map[string]*ledger)
-	subscriptions := x.queues[q]
-	for i := range x.h.Publications {
-		p := &x.h.Publications[i]
-		owed, came := never, false
-		for _, s := range subscriptions {
-			owed = max(owed, x.due(s, i))
-			came = came || x.has[pairing{s, i}] > 0
-		}
-		if owed == never {
-			continue
-		}
-		l := entry(books, p.Peer)
-		switch {
-		case owed == must && came:
-			l.due, l.came = l.due+1, l.came+1
-		case owed == must && !x.unsteady(subscriptions, i):
-			l.due, l.example = l.due+1, cmp.Or(l.example, p.Topic+" at "+p.Sent.String())
-		case !came:
-			l.spare++
-		}
-	}
-	for _, s := range subscriptions {
-		x.enter(books, s)
-	}
-	return books
 }
 
 // unsteady says whether one of the subscriptions began, ended, or could not be

@@ -74,10 +74,7 @@ func lostOpening(b *borders, t *history.Tunnel) bool {
 func checkEnded(c *disturbance, m *registrations, d *violations) {
 	for i := range c.h.Tunnels {
 		t := &c.h.Tunnels[i]
-		late := plus(t.Deadline, c.rules.Outcome)
-		if c.skewed(t.Caller, span{t.Sent, t.Deadline}) {
-			late = plus(late, minus(t.Deadline, t.Sent)/100)
-		}
+		late := c.latest(t.Caller, t.Sent, t.Deadline)
 		switch {
 		case t.Ended < 0 && late < c.h.End:
 			d.add(t.Deadline, "tunnel %s, opened at %v, never ended", opened(t), t.Sent)
