@@ -4,7 +4,6 @@
 package report_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,36 +23,25 @@ import (
 	"github.com/arke-mesh/arke/sim/report"
 )
 
-func pageOf(t testing.TB, r *report.Report) string {
-	t.Helper()
-	var b bytes.Buffer
-	require.NoError(t, r.WriteHTML(&b))
+func pageOf(r *report.Report) string {
+	var b strings.Builder
+	if err := r.WriteHTML(&b); err != nil {
+		panic(err)
+	}
 	return b.String()
 }
 
-// pages are pages of all kinds of runs, by name.
-func pages(t *testing.T) map[string]string {
-	t.Helper()
-	return allPages()
-}
-
-// allPages makes them once; nobody changes them.
-var allPages = sync.OnceValue(func() map[string]string {
-	pageOf := func(r *report.Report) string {
-		var b bytes.Buffer
-		if err := r.WriteHTML(&b); err != nil {
-			panic(err)
-		}
-		return b.String()
-	}
+// pages are pages of all kinds of runs, by name. They are made once; nobody
+// changes them.
+var pages = sync.OnceValue(func() map[string]string {
 	h := eventful()
 	many := churning(300, 12_000)
 	short := newStory(2, 1, 0, 50, 3*time.Second).tell()
 	return map[string]string{
-		"passed": pageOf(report.New(infoOf(h), scenarioOf(), h, verdictOf(h, false))),
-		"failed": pageOf(report.New(infoOf(h), scenarioOf(), h, verdictOf(h, true))),
-		"churn":  pageOf(report.New(infoOf(many), scenarioOf(), many, verdictOf(many, false))),
-		"short":  pageOf(report.New(infoOf(short), scenarioOf(), short, verdictOf(short, false))),
+		"passed": pageOf(reportOf(h, false)),
+		"failed": pageOf(reportOf(h, true)),
+		"churn":  pageOf(reportOf(many, false)),
+		"short":  pageOf(reportOf(short, false)),
 		"broken": pageOf(report.New(report.Info{Name: "broken", Error: "the network did not form within 30 s"}, scenarioOf(), nil, nil)),
 	}
 })
@@ -62,7 +50,7 @@ var allPages = sync.OnceValue(func() map[string]string {
 // address, and that its policy would not even let it.
 func TestPageNeedsNothingElse(t *testing.T) {
 	refers := regexp.MustCompile(`(?i)\b(src|href|action|poster|srcset|xlink:href)\s*=|@import|url\((?:[^#])|https?:|//[a-z]+\.|<link|<iframe|<object|<embed|<base`)
-	for name, page := range pages(t) {
+	for name, page := range pages() {
 		// The library's name is an address; the policy holds for its code, too.
 		require.Empty(t, refers.FindString(strings.Replace(page, "/*! https://github.com/leeoniya/uPlot", "", 1)), name)
 		require.Contains(t, page, `content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"`, name)
@@ -71,7 +59,7 @@ func TestPageNeedsNothingElse(t *testing.T) {
 
 // TestPageIsWellFormed proves that every element is closed in order.
 func TestPageIsWellFormed(t *testing.T) {
-	for name, page := range pages(t) {
+	for name, page := range pages() {
 		requireBalanced(t, name, page)
 	}
 }
@@ -172,7 +160,7 @@ func (d drawn) row(t *testing.T, chart, label string) drawnRow {
 func TestPageShowsEveryFaultAndAssertion(t *testing.T) {
 	h := eventful()
 	v := verdictOf(h, true)
-	page := pageOf(t, report.New(infoOf(h), scenarioOf(), h, v))
+	page := pageOf(report.New(infoOf(h), scenarioOf(), h, v))
 	d := drawnBy(t, page)
 	var faults []string
 	for _, b := range d.Faults[0].Bands {
@@ -211,7 +199,7 @@ func section(page, id string) string {
 // TestPageOfARunThatBrokeSaysSo proves that a run without a history has a page
 // that claims nothing.
 func TestPageOfARunThatBrokeSaysSo(t *testing.T) {
-	page := pages(t)["broken"]
+	page := pages()["broken"]
 	require.Contains(t, page, "the network did not form within 30 s")
 	require.Contains(t, page, "✗ FAILED")
 	require.Contains(t, page, "Nobody looked")
@@ -221,16 +209,14 @@ func TestPageOfARunThatBrokeSaysSo(t *testing.T) {
 // TestPageIsTheSameTwice proves that equal runs give equal pages.
 func TestPageIsTheSameTwice(t *testing.T) {
 	h, again := eventful(), eventful()
-	require.Equal(t,
-		pageOf(t, report.New(infoOf(h), scenarioOf(), h, verdictOf(h, true))),
-		pageOf(t, report.New(infoOf(again), scenarioOf(), again, verdictOf(again, true))))
+	require.Equal(t, pageOf(reportOf(h, true)), pageOf(reportOf(again, true)))
 }
 
 // TestPageOfALargeRunStaysSmall proves that 1,000 nodes and 200,000 requests
 // make a page under 3 MB that says what it leaves out.
 func TestPageOfALargeRunStaysSmall(t *testing.T) {
 	h := churning(1000, 200_000)
-	page := pageOf(t, report.New(infoOf(h), scenarioOf(), h, verdictOf(h, false)))
+	page := pageOf(reportOf(h, false))
 	require.Less(t, len(page), 3<<20)
 	require.Contains(t, page, "40 of 1,000 nodes are shown")
 	require.Contains(t, page, "30 of 500 members are shown")
@@ -254,7 +240,7 @@ func TestPageCopesWithOddRuns(t *testing.T) {
 		{End: time.Second, Carried: []history.Carried{{At: 5 * time.Second, Work: "unknown", Forth: 7}}},
 		{End: time.Minute, Samples: []history.Sample{{Node: "x", Sent: [4]uint64{5, 4, 3, 2}}, {At: time.Second, Node: "x"}}},
 	} {
-		page := pageOf(t, report.New(report.Info{Name: fmt.Sprint(i), Level: "net"}, scenarioOf(), h, &check.Verdict{OK: true}))
+		page := pageOf(report.New(report.Info{Name: fmt.Sprint(i), Level: "net"}, scenarioOf(), h, &check.Verdict{OK: true}))
 		requireBalanced(t, fmt.Sprint(i), page)
 		drawnBy(t, page) // which fails if a number is none
 	}
@@ -267,11 +253,11 @@ func TestPagesCanBeLookedAt(t *testing.T) {
 	if dir == "" {
 		t.Skip("ARKE_PAGES is not set")
 	}
-	for name, page := range pages(t) {
+	for name, page := range pages() {
 		require.NoError(t, os.WriteFile(dir+"/"+name+".html", []byte(page), 0o600))
 	}
 	big := churning(1000, 200_000)
-	page := pageOf(t, report.New(infoOf(big), scenarioOf(), big, verdictOf(big, false)))
+	page := pageOf(reportOf(big, false))
 	require.NoError(t, os.WriteFile(dir+"/large.html", []byte(page), 0o600))
 }
 
@@ -288,7 +274,7 @@ func BenchmarkReportOf200000Requests(b *testing.B) {
 // latencies, at the times at which it was.
 func TestDrawingHasWhatHappened(t *testing.T) {
 	h := eventful()
-	d := drawnBy(t, pages(t)["passed"])
+	d := drawnBy(t, pages()["passed"])
 	require.InDelta(t, 70_000, d.EndMS, 0)
 	require.Len(t, d.Phases, 2)
 	require.InDelta(t, 1500, d.Phases[0].At, 0)
@@ -355,7 +341,7 @@ func TestDrawingHasWhatHappened(t *testing.T) {
 // section.
 func TestPageShowsWhatTopicsAndTunnelsDid(t *testing.T) {
 	h := eventful()
-	page := pages(t)["passed"]
+	page := pages()["passed"]
 	d := drawnBy(t, page)
 	came, missed := map[string]int{}, map[string]int{}
 	for _, d := range h.Deliveries {
@@ -388,10 +374,10 @@ func TestPageShowsWhatTopicsAndTunnelsDid(t *testing.T) {
 	require.Contains(t, ends[1], "1 of them never opened")
 	require.Regexp(t, "59 tunnels, of which ", d.Charts["tunnels"].Rows[5].Label)
 	require.True(t, d.Charts["topics"].Faults && d.Charts["tunnels"].Faults)
-	require.Contains(t, section(pages(t)["churn"], "topics"), "8 of 10 groups are shown")
-	require.Contains(t, section(pages(t)["churn"], "tunnels"), "8 of 10 workloads are shown")
-	require.NotContains(t, pages(t)["short"], `id="topics"`)
-	require.NotContains(t, pages(t)["short"], `id="tunnels"`)
+	require.Contains(t, section(pages()["churn"], "topics"), "8 of 10 groups are shown")
+	require.Contains(t, section(pages()["churn"], "tunnels"), "8 of 10 workloads are shown")
+	require.NotContains(t, pages()["short"], `id="topics"`)
+	require.NotContains(t, pages()["short"], `id="tunnels"`)
 }
 
 // people writes a count as the page does, below a million.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"io"
 	"os"
 	"testing"
 	"time"
@@ -20,16 +21,20 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the files in testdata")
 
-// requireGolden compares with a file in testdata.
-func requireGolden(t *testing.T, name string, got []byte) {
+// requireGolden compares JSON, which is one line, with a file in testdata.
+func requireGolden(t *testing.T, name string, write func(io.Writer) error) {
 	t.Helper()
+	var b, pretty bytes.Buffer
+	require.NoError(t, write(&b))
+	require.Equal(t, 1, bytes.Count(b.Bytes(), []byte("\n")), "one line")
+	require.NoError(t, json.Indent(&pretty, b.Bytes(), "", "  "))
 	path := "testdata/" + name
 	if *rewrite {
-		require.NoError(t, os.WriteFile(path, got, 0o600))
+		require.NoError(t, os.WriteFile(path, pretty.Bytes(), 0o600))
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, string(want), string(got))
+	require.Equal(t, string(want), pretty.String())
 }
 
 // few is a run that can be summed up by hand.
@@ -76,12 +81,7 @@ func few() *history.History {
 // TestReportHasTheDocumentedFields proves that the JSON keeps its names and
 // values: the file is what programs may rely on.
 func TestReportHasTheDocumentedFields(t *testing.T) {
-	h := few()
-	var b, pretty bytes.Buffer
-	require.NoError(t, report.New(infoOf(h), scenarioOf(), h, verdictOf(h, true)).WriteJSON(&b))
-	require.Equal(t, 1, bytes.Count(b.Bytes(), []byte("\n")), "one line")
-	require.NoError(t, json.Indent(&pretty, b.Bytes(), "", "  "))
-	requireGolden(t, "report.json", pretty.Bytes())
+	requireGolden(t, "report.json", reportOf(few(), true).WriteJSON)
 }
 
 // TestReportCountsByHand proves counts, percentiles and shares on a run that
@@ -120,9 +120,8 @@ func TestReportIsNotOKIfTheRunBroke(t *testing.T) {
 // TestReportComesBackFromJSON proves that a program in Go can read what it
 // wrote, and that such a report has a page without drawings.
 func TestReportComesBackFromJSON(t *testing.T) {
-	h := few()
 	var b, again, page bytes.Buffer
-	require.NoError(t, report.New(infoOf(h), scenarioOf(), h, verdictOf(h, true)).WriteJSON(&b))
+	require.NoError(t, reportOf(few(), true).WriteJSON(&b))
 	var r report.Report
 	require.NoError(t, json.Unmarshal(b.Bytes(), &r))
 	require.NoError(t, r.WriteJSON(&again))
@@ -191,10 +190,7 @@ func TestSummaryHasTheSpreadOfEachMetric(t *testing.T) {
 
 // TestSummaryHasTheDocumentedFields proves that the JSON keeps its names.
 func TestSummaryHasTheDocumentedFields(t *testing.T) {
-	var b, pretty bytes.Buffer
-	require.NoError(t, report.Summarize(seeds(3)).WriteJSON(&b))
-	require.NoError(t, json.Indent(&pretty, b.Bytes(), "", "  "))
-	requireGolden(t, "summary.json", pretty.Bytes())
+	requireGolden(t, "summary.json", report.Summarize(seeds(3)).WriteJSON)
 }
 
 // TestSummaryOfNothingIsOK proves that where nothing ran nothing failed.

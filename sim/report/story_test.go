@@ -298,6 +298,11 @@ func infoOf(h *history.History) report.Info {
 	}
 }
 
+// reportOf makes up the report of a run; with broken, one that fails.
+func reportOf(h *history.History, broken bool) *report.Report {
+	return report.New(infoOf(h), scenarioOf(), h, verdictOf(h, broken))
+}
+
 func scenarioOf() scenario.Scenario {
 	return scenario.Scenario{
 		Name: "member-crash", Seed: 42, Duration: scenario.Duration(time.Minute),
