@@ -81,8 +81,7 @@ func lentViews(h *history.History, l *lives) (all []*lentView) {
 		}
 	}
 	var order []key
-	for i := range h.Views {
-		v := &h.Views[i]
+	for _, v := range h.Views {
 		life := l.at(v.Node, v.At)
 		if v.Network == "" || life < 0 {
 			continue

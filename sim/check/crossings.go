@@ -203,8 +203,8 @@ func breakOf(h *history.History, t *history.Tunnel) (at time.Duration, broke boo
 	if t.Opened < 0 || t.Ended < 0 || t.Outcome == "done" {
 		return 0, false
 	}
-	for i := range h.Faults {
-		if f := &h.Faults[i]; dies(f.Do) && f.At > t.Opened && f.At <= t.Ended && (!broke || f.At > at) {
+	for _, f := range h.Faults {
+		if dies(f.Do) && f.At > t.Opened && f.At <= t.Ended && (!broke || f.At > at) {
 			at, broke = f.At, true
 		}
 	}

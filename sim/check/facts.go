@@ -211,8 +211,8 @@ type Calm struct {
 func NewCalm(h *history.History, r Rules) Calm {
 	c := Calm{After: r.withDefaults().Converge}
 	var faulty []span
-	for i := range h.Faults {
-		if fault := &h.Faults[i]; !Undoes(fault) {
+	for _, fault := range h.Faults {
+		if !Undoes(fault) {
 			faulty = append(faulty, span{fault.At, plus(Over(h, fault), c.After)})
 		}
 	}

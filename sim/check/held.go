@@ -8,8 +8,7 @@ package check
 func measureHeld(c *disturbance, s metrics) {
 	var most, calm uint64
 	clients := 0
-	for i := range c.h.Samples {
-		p := &c.h.Samples[i]
+	for _, p := range c.h.Samples {
 		for _, held := range p.Held {
 			clients++
 			most = max(most, held.Bytes)
@@ -27,8 +26,7 @@ func measureHeld(c *disturbance, s metrics) {
 // checkHeld: what a relay holds for one client stays within the limits of one
 // client, however many wait.
 func checkHeld(c *disturbance, d *violations) {
-	for i := range c.h.Samples {
-		p := &c.h.Samples[i]
+	for _, p := range c.h.Samples {
 		for _, held := range p.Held {
 			if limit := c.rules.HeldBytes + laneSlack; held.Bytes > limit {
 				d.add(p.At, "%s held %d bytes for its client %s; at most %d may", p.Node, held.Bytes, held.Client, limit)

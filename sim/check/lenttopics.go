@@ -53,8 +53,7 @@ func (t lentTopics) apart(s *history.Subscription) string {
 // convergence bound, other than one that parted it from gateways only: while another
 // gateway is there, what those lose is told.
 func (t lentTopics) disturbed(node string, s span) bool {
-	for i := range t.h.Faults {
-		f := &t.h.Faults[i]
+	for _, f := range t.h.Faults {
 		if Undoes(f) || !disturbs(f.Do) || t.fromGateways(f, node) || !slices.Contains(t.calm.hit(f), node) {
 			continue
 		}
@@ -66,7 +65,7 @@ func (t lentTopics) disturbed(node string, s span) bool {
 }
 
 // fromGateways says whether a fault is between a node and gateways.
-func (t lentTopics) fromGateways(f *history.Fault, node string) bool {
+func (t lentTopics) fromGateways(f history.Fault, node string) bool {
 	for i, side := range f.Between {
 		if slices.Contains(side, node) {
 			return !slices.ContainsFunc(f.Between[len(f.Between)-1-i], func(other string) bool { return !isGateway(t.borders, other) })

@@ -131,8 +131,7 @@ func newRegistrations(l *lives) *registrations {
 			m.named[t.Member] = i
 		}
 	}
-	for i := range h.Views {
-		v := &h.Views[i]
+	for _, v := range h.Views {
 		if first, seen := m.seen[v.Member]; v.State == "live" && v.Peer != l.peerOf(v.Node, v.At) && (!seen || v.At < first) {
 			m.seen[v.Member] = v.At
 		}
@@ -291,7 +290,7 @@ func (x *topics) unsettled(s *history.Subscription, p *history.Publication) bool
 
 // orphans adds when a fault left clients without their relay, and the convergence
 // bound after it: what they see of others and others of them proves nothing then.
-func (d *disturbance) orphans(fault *history.Fault, out map[string][]span) {
+func (d *disturbance) orphans(fault history.Fault, out map[string][]span) {
 	if !history.Removes(fault.Do) {
 		return
 	}
@@ -327,8 +326,7 @@ func newDisturbance(m *registrations, r *Rules) *disturbance {
 	d := &disturbance{h: m.h, rules: r, lives: m.lives}
 	d.blameFaults(m)
 	bare, grace, skew, orphan := make(map[string][]span), make(map[string][]span), make(map[string][]span), make(map[string][]span)
-	for i := range d.h.Faults {
-		fault := &d.h.Faults[i]
+	for _, fault := range d.h.Faults {
 		if Undoes(fault) {
 			continue
 		}
@@ -360,7 +358,7 @@ func eachMerged(lists map[string][]span) map[string]spans {
 }
 
 // hit lists the nodes that a fault hits: everybody, if it does not say.
-func (d *disturbance) hit(fault *history.Fault) []string {
+func (d *disturbance) hit(fault history.Fault) []string {
 	nodes := d.lives.withClients(slices.Concat(fault.Nodes, slices.Concat(fault.Between...)))
 	if len(nodes) == 0 {
 		for name := range d.lives.byName {
@@ -398,12 +396,7 @@ func (d *disturbance) excused(node string, s span, out []span) []span {
 
 // quiet says whether no fault at all began before t.
 func (d *disturbance) quiet(t time.Duration) bool {
-	for i := range d.h.Faults {
-		if fault := &d.h.Faults[i]; fault.At <= t && !Undoes(fault) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(d.h.Faults, func(f history.Fault) bool { return f.At <= t && !Undoes(f) })
 }
 
 // blameFaults finds the last fault, and which registrations faults ended.
@@ -416,8 +409,7 @@ func (d *disturbance) blameFaults(m *registrations) {
 	for i := range d.h.Nodes {
 		d.last = max(d.last, d.h.Nodes[i].From)
 	}
-	for i := range d.h.Faults {
-		fault := &d.h.Faults[i]
+	for i, fault := range d.h.Faults {
 		// What undoes a fault is that fault's end; alone, such as the heal before
 		// the liveness phase, it changes nothing.
 		if !Undoes(fault) {

@@ -47,8 +47,7 @@ func (w *observers) observations() []observation {
 		watched[k] = append(list, s)
 	}
 	silent := make(map[observer]time.Duration)
-	for i := range w.h.Views {
-		v := &w.h.Views[i]
+	for _, v := range w.h.Views {
 		life := w.lives.at(v.Node, v.At)
 		if life < 0 || w.h.Nodes[life].Adversary {
 			continue
@@ -173,8 +172,7 @@ func (w *observers) shown(views []int, life int) map[string][]history.View {
 // be seen. It is unknown while a registration of its node may have succeeded
 // without being acknowledged.
 func (w *observers) stranger(cluster, peer string) (since time.Duration, known bool) {
-	for i := range w.h.Tenures {
-		t := &w.h.Tenures[i]
+	for _, t := range w.h.Tenures {
 		if t.Cluster != cluster || t.Peer != peer || t.Member != "" {
 			continue
 		}
@@ -265,8 +263,7 @@ type disagreement struct {
 
 func newAgreement(c *disturbance) agreement {
 	a := agreement{took: make(map[turn]time.Duration), ends: make(map[string][]ended)}
-	for i := range c.h.Faults {
-		fault := &c.h.Faults[i]
+	for i, fault := range c.h.Faults {
 		if !disturbs(fault.Do) || !lasts(fault.Do) || Undoes(fault) {
 			continue
 		}

@@ -24,12 +24,8 @@ func asked(r *history.Request) string {
 // changes after newRequests. A request is named by its index in
 // History.Requests, a handler's run by its index in History.Runs.
 type requests struct {
-	h       *history.History
-	rules   *Rules
-	lives   *lives
-	members *registrations
-	calm    *disturbance
-	borders *borders
+	*borders
+	rules *Rules
 
 	runs   [][]int            // request → its runs, in order of the history
 	strays []int              // runs of requests that nobody made, or without a registration
@@ -37,8 +33,8 @@ type requests struct {
 }
 
 func newRequests(b *borders, r *Rules) *requests {
-	m, c, h := b.members, b.calm, b.h
-	q := &requests{h: h, rules: r, lives: m.lives, members: m, calm: c, borders: b, runs: make([][]int, len(h.Requests)), rough: make(map[[2]string]bool)}
+	h := b.h
+	q := &requests{borders: b, rules: r, runs: make([][]int, len(h.Requests)), rough: make(map[[2]string]bool)}
 	byID := make(map[uint64]int, len(h.Requests))
 	for i := range h.Requests {
 		byID[h.Requests[i].ID] = i

@@ -176,8 +176,7 @@ func measureMembers(m *registrations, s metrics) {
 	acknowledged, failed := 0, 0
 	first := make(map[service]time.Duration)
 	var register []time.Duration
-	for i := range m.h.Tenures {
-		t := &m.h.Tenures[i]
+	for _, t := range m.h.Tenures {
 		if t.From < 0 {
 			if t.Leaving < 0 {
 				failed++

@@ -184,7 +184,7 @@ func dies(do string) bool { return do == "crash" || do == "silence" }
 // Undoes tells actions that are no faults but end them. A start shows in the
 // lives of its node. What is over at once although its kind lasts ends a fault,
 // too: slow with factor 1, a router made normal again.
-func Undoes(f *history.Fault) bool {
+func Undoes(f history.Fault) bool {
 	switch f.Do {
 	case "mend", "unclog", "resume", "heal", "start", "restart":
 		return true
@@ -219,7 +219,7 @@ func lasts(do string) bool {
 
 // Over is when a fault ended. What lasts is ended by the liveness phase; what
 // took a node away is over at once, because the others get used to that.
-func Over(h *history.History, fault *history.Fault) time.Duration {
+func Over(h *history.History, fault history.Fault) time.Duration {
 	switch {
 	case fault.Until >= fault.At:
 		return fault.Until
@@ -233,8 +233,7 @@ func Over(h *history.History, fault *history.Fault) time.Duration {
 func measureFaults(c *disturbance, s metrics) {
 	total := 0
 	kinds := make(map[string]int)
-	for i := range c.h.Faults {
-		fault := &c.h.Faults[i]
+	for _, fault := range c.h.Faults {
 		if Undoes(fault) {
 			continue
 		}

@@ -195,8 +195,7 @@ func measureShares(q *requests, s metrics) {
 	began := begun(q)
 	slow := make(map[string]bool)
 	best, members := -1.0, 0
-	for i := range q.h.Faults {
-		fault := &q.h.Faults[i]
+	for _, fault := range q.h.Faults {
 		if fault.Do != "slow" || Undoes(fault) {
 			continue
 		}

@@ -21,22 +21,12 @@ type reach struct {
 	unknown                 int // gaps of which nobody knows how many messages they are
 }
 
-type reaches map[string]*reach
-
-func (all reaches) of(name string) *reach {
-	r := entry(all, name)
-	if r.reasons == nil {
-		r.reasons = make(map[string]uint64)
-	}
-	return r
-}
-
 // measureTopics measures what was published, delivered and reported.
 func measureTopics(x *topics, s metrics) {
 	if len(x.h.Publications) == 0 && len(x.h.Subscriptions) == 0 {
 		return
 	}
-	all := make(reaches)
+	all := make(map[string]*reach)
 	countPublications(x, all)
 	countDeliveries(x, all)
 	countReasons(x, all)
@@ -46,7 +36,7 @@ func measureTopics(x *topics, s metrics) {
 	for _, q := range x.queueList() {
 		countDue(x, all, x.queues[q])
 		for _, silent := range silences(x.account(x.queues[q])) {
-			all.of("").silent += silent
+			entry(all, "").silent += silent
 		}
 	}
 	for name, r := range all {
@@ -55,14 +45,14 @@ func measureTopics(x *topics, s metrics) {
 	measureQueueBalance(x, s)
 }
 
-func countPublications(x *topics, all reaches) {
+func countPublications(x *topics, all map[string]*reach) {
 	for i := range x.h.Publications {
 		p := &x.h.Publications[i]
 		if p.Work == probe {
 			continue
 		}
 		for _, name := range labels(p.Work) {
-			r := all.of(name)
+			r := entry(all, name)
 			switch {
 			case p.Outcome == "published":
 				r.published++
@@ -74,7 +64,7 @@ func countPublications(x *topics, all reaches) {
 	}
 }
 
-func countDeliveries(x *topics, all reaches) {
+func countDeliveries(x *topics, all map[string]*reach) {
 	for i, list := range x.got {
 		for _, n := range list {
 			g := &x.h.Deliveries[n]
@@ -83,7 +73,7 @@ func countDeliveries(x *topics, all reaches) {
 				continue
 			}
 			for _, name := range labels(p.Work, x.h.Subscriptions[i].Name) {
-				r := all.of(name)
+				r := entry(all, name)
 				r.deliveries++
 				r.took = append(r.took, max(0, minus(g.At, p.Sent)))
 			}
@@ -91,14 +81,16 @@ func countDeliveries(x *topics, all reaches) {
 	}
 }
 
-func countReasons(x *topics, all reaches) {
-	for i := range x.h.Gaps {
-		g := &x.h.Gaps[i]
+func countReasons(x *topics, all map[string]*reach) {
+	for _, g := range x.h.Gaps {
 		if g.Subscription < 0 || g.Subscription >= len(x.h.Subscriptions) {
 			continue
 		}
 		for _, name := range labels(x.h.Subscriptions[g.Subscription].Name) {
-			r := all.of(name)
+			r := entry(all, name)
+			if r.reasons == nil {
+				r.reasons = make(map[string]uint64)
+			}
 			r.reasons[g.Reason] += g.Missed
 			if g.Missed == 0 && !g.Exact {
 				r.unknown++
@@ -107,10 +99,10 @@ func countReasons(x *topics, all reaches) {
 	}
 }
 
-func countSubscription(x *topics, all reaches, subscription int) {
+func countSubscription(x *topics, all map[string]*reach, subscription int) {
 	s := &x.h.Subscriptions[subscription]
 	for _, name := range labels(s.Name) {
-		r := all.of(name)
+		r := entry(all, name)
 		if s.From < 0 {
 			if s.Leaving < 0 {
 				r.rejected++
@@ -134,7 +126,7 @@ func countSubscription(x *topics, all reaches, subscription int) {
 }
 
 // countDue counts what had to come to a subscription or a queue, and came.
-func countDue(x *topics, all reaches, subscriptions []int) {
+func countDue(x *topics, all map[string]*reach, subscriptions []int) {
 	for i := range x.h.Publications {
 		p := &x.h.Publications[i]
 		if p.Work == probe {
@@ -145,7 +137,7 @@ func countDue(x *topics, all reaches, subscriptions []int) {
 			continue
 		}
 		for _, name := range labels(p.Work, x.h.Subscriptions[subscriptions[0]].Name) {
-			r := all.of(name)
+			r := entry(all, name)
 			r.due++
 			if came {
 				r.came++
@@ -226,8 +218,7 @@ type topicPublisher struct {
 // courses follows each publication from node to node.
 func courses(x *topics) []*topicPublisher {
 	out := make([]*topicPublisher, len(x.h.Publications))
-	for i := range x.h.Copies {
-		c := &x.h.Copies[i]
+	for _, c := range x.h.Copies {
 		n, ok := x.published[c.Publication]
 		if !ok {
 			continue
@@ -265,17 +256,16 @@ func measureCopies(x *topics, s metrics) {
 	}
 	ways := courses(x)
 	all := make(map[string]*crowd)
-	of := func(name string) *crowd { return entry(all, name) }
 	for i, way := range ways {
 		p := &x.h.Publications[i]
 		if way == nil || p.Work == probe {
 			continue
 		}
 		for _, name := range labels(p.Work) {
-			of(name).add(way, x.lives.carrier(p.Publisher))
+			entry(all, name).add(way, x.lives.carrier(p.Publisher))
 		}
 	}
-	measureDepth(x, ways, of)
+	measureDepth(x, ways, all)
 	for name, c := range all {
 		if c.copied > 0 {
 			s[named("publisher_copies", name)] = Metric{Value: float64(c.own), Unit: Count, Samples: c.copied}
@@ -301,7 +291,7 @@ func (c *crowd) add(way *topicPublisher, publisher string) {
 }
 
 // measureDepth looks at how far what was delivered had come.
-func measureDepth(x *topics, courses []*topicPublisher, of func(string) *crowd) {
+func measureDepth(x *topics, courses []*topicPublisher, all map[string]*crowd) {
 	for i, list := range x.got {
 		sub := &x.h.Subscriptions[i]
 		for _, n := range list {
@@ -315,7 +305,7 @@ func measureDepth(x *topics, courses []*topicPublisher, of func(string) *crowd) 
 				continue
 			}
 			for _, name := range labels(p.Work, sub.Name) {
-				c := of(name)
+				c := entry(all, name)
 				c.deliveries++
 				c.depth = max(c.depth, hops)
 			}

@@ -351,13 +351,13 @@ func bands(h *history.History) []band {
 	}
 	var all []band
 	for _, f := range h.Faults {
-		if check.Undoes(&f) && f.Until <= f.At && len(f.Nodes) > 0 &&
+		if check.Undoes(f) && f.Until <= f.At && len(f.Nodes) > 0 &&
 			!slices.ContainsFunc(f.Nodes, func(n string) bool { return !over[end{f.At, n}] }) {
 			continue
 		}
-		over := check.Over(h, &f)
+		over := check.Over(h, f)
 		b := band{f, f.At, over, over}
-		if f.Until < 0 && over == f.At && !check.Undoes(&f) {
+		if f.Until < 0 && over == f.At && !check.Undoes(f) {
 			b.to, b.disturbed = max(f.At, h.End), min(f.At+shortly, max(f.At, h.End))
 		}
 		all = append(all, b)

@@ -94,8 +94,8 @@ func memberLines(a axis, h *history.History, all []Member) []*memberLine {
 		l := at[seat{t.Cluster, t.Node}]
 		l.tenures = append(l.tenures, t)
 	}
-	for i := range h.Runs {
-		if r := &h.Runs[i]; r.Tenure >= 0 && r.Tenure < len(h.Tenures) {
+	for _, r := range h.Runs {
+		if r.Tenure >= 0 && r.Tenure < len(h.Tenures) {
 			t := &h.Tenures[r.Tenure]
 			at[seat{t.Cluster, t.Node}].rate[a.index(r.Began)]++
 		}

@@ -49,8 +49,7 @@ func topicGroups(a axis, h *history.History) []*topicGroup {
 	for i := range h.Publications {
 		sent[h.Publications[i].ID] = h.Publications[i].Sent
 	}
-	for i := range h.Deliveries {
-		d := &h.Deliveries[i]
+	for _, d := range h.Deliveries {
 		if d.Subscription < 0 || d.Subscription >= len(of) {
 			continue
 		}
@@ -61,8 +60,8 @@ func topicGroups(a axis, h *history.History) []*topicGroup {
 			g.took[at] = append(g.took[at], max(d.At-from, time.Microsecond))
 		}
 	}
-	for i := range h.Gaps {
-		if g := &h.Gaps[i]; g.Subscription >= 0 && g.Subscription < len(of) {
+	for _, g := range h.Gaps {
+		if g.Subscription >= 0 && g.Subscription < len(of) {
 			of[g.Subscription].reported[a.index(g.At)] += float64(g.Missed)
 			of[g.Subscription].missed += int(g.Missed)
 		}
@@ -147,8 +146,7 @@ func tunnelWorks(a axis, h *history.History) []*tunnelWork {
 			w.bad++
 		}
 	}
-	for i := range h.Carried {
-		c := &h.Carried[i]
+	for _, c := range h.Carried {
 		w := of(c.Work)
 		w.total[0] += float64(c.Forth)
 		w.total[1] += float64(c.Back)
