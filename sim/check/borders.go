@@ -56,39 +56,39 @@ func newBorders(m *registrations, c *disturbance) *borders {
 	return b
 }
 
-// lentView is how one life of a node saw one lent member.
-type lentView struct {
+// lentSeat is one lent member, as one life of a node sees it.
+type lentSeat struct {
 	foreign
 	life   int
 	member string
-	peer   string
-	alive  []span
+}
+
+// lentView is how one life of a node saw one lent member.
+type lentView struct {
+	lentSeat
+	peer  string
+	alive []span
 }
 
 // lentViews puts what nodes saw of lent members in order.
 func lentViews(h *history.History, l *lives) (all []*lentView) {
-	type key struct {
-		foreign
-		life   int
-		member string
-	}
-	known := make(map[key]*lentView)
-	begun := make(map[key]time.Duration)
-	end := func(k key, at time.Duration) {
+	known := make(map[lentSeat]*lentView)
+	begun := make(map[lentSeat]time.Duration)
+	end := func(k lentSeat, at time.Duration) {
 		if from, open := begun[k]; open {
 			known[k].alive = append(known[k].alive, span{from, at})
 			delete(begun, k)
 		}
 	}
-	var order []key
+	var order []lentSeat
 	for _, v := range h.Views {
 		life := l.at(v.Node, v.At)
 		if v.Network == "" || life < 0 {
 			continue
 		}
-		k := key{foreign{v.Node, v.Cluster, v.Network}, life, v.Member}
+		k := lentSeat{foreign{v.Node, v.Cluster, v.Network}, life, v.Member}
 		if known[k] == nil {
-			known[k] = &lentView{foreign: k.foreign, life: life, member: v.Member, peer: v.Peer}
+			known[k] = &lentView{lentSeat: k, peer: v.Peer}
 			order = append(order, k)
 		}
 		if _, open := begun[k]; alive(v.State) && !open {

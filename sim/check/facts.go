@@ -148,11 +148,16 @@ type metrics map[string]Metric
 
 func (s metrics) count(name string, n int) { s[name] = Metric{Value: float64(n), Unit: Count} }
 
+// sampled sets a value that is made of samples, if there are any.
+func (s metrics) sampled(name string, value float64, unit Unit, samples int) {
+	if samples > 0 {
+		s[name] = Metric{Value: value, Unit: unit, Samples: samples}
+	}
+}
+
 // share sets a part of a whole, if there is a whole.
 func (s metrics) share(name string, part, whole int) {
-	if whole > 0 {
-		s[name] = Metric{Value: 100 * float64(part) / float64(whole), Unit: Percent, Samples: whole}
-	}
+	s.sampled(name, 100*float64(part)/float64(whole), Percent, whole)
 }
 
 func (s metrics) bytes(name string, n uint64) { s[name] = Metric{Value: float64(n), Unit: Bytes} }
@@ -176,9 +181,7 @@ func (s metrics) quantilesOf(work, name string, samples []time.Duration) {
 		percent int
 	}{{"_p50", 50}, {"_p90", 90}, {"_p99", 99}, {"_max", 100}} {
 		if _, ok := lookup(name + q.suffix); ok {
-			s[named(name+q.suffix, work)] = Metric{
-				Value: millis(Rank(samples, 10*q.percent)), Unit: Millis, Samples: len(samples),
-			}
+			s.sampled(named(name+q.suffix, work), millis(Rank(samples, 10*q.percent)), Millis, len(samples))
 		}
 	}
 }

@@ -4,6 +4,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -15,16 +16,16 @@ import (
 // through the others, and the first one is its caller's. Members are not told. Nothing
 // enters a network that it has come through.
 func checkRound(b *borders, d *violations) {
-	callers, trails := callersOf(b), trails{}
+	messages, trails := messagesOf(b), trails{}
 	for i := range b.h.Hops {
 		h := &b.h.Hops[i]
-		home, known := callers[h.Request]
+		m, known := messages[h.Request]
 		if !known {
 			continue // of nobody's work, as a question to $federation
 		}
-		if complain := wrongHop(b, h, home, trails); complain != "" && !b.lives.hostile(h.From) {
+		if complain := wrongHop(b, h, m.home, trails); complain != "" && !b.lives.hostile(h.From) {
 			d.add(h.At, "message %d, which %s sent to %s in the network %s as one that has come through %s, %s",
-				h.Request, h.From, h.To, h.Network, orNone(h.Passed), complain)
+				h.Request, h.From, h.To, h.Network, cmp.Or(strings.Join(h.Passed, ", "), "none"), complain)
 		}
 		trails.follow(h)
 	}
@@ -62,14 +63,22 @@ func (t trails) through(h *history.Hop) []string {
 	return nil
 }
 
-// callersOf are the networks that requests and tunnels are from.
-func callersOf(b *borders) map[uint64]string {
-	out := make(map[uint64]string)
+// message is a request or a tunnel whose frames are heard.
+type message struct {
+	work, home string // home is its caller's network
+	many       bool
+}
+
+// messagesOf are the requests and tunnels of a run, by their ids.
+func messagesOf(b *borders) map[uint64]message {
+	out := make(map[uint64]message)
 	for i := range b.h.Requests {
-		out[b.h.Requests[i].ID] = b.home(b.lives.at(b.h.Requests[i].Caller, b.h.Requests[i].Sent))
+		r := &b.h.Requests[i]
+		out[r.ID] = message{r.Work, b.home(b.lives.at(r.Caller, r.Sent)), r.Many()}
 	}
 	for i := range b.h.Tunnels {
-		out[b.h.Tunnels[i].ID] = b.home(b.lives.at(b.h.Tunnels[i].Caller, b.h.Tunnels[i].Sent))
+		t := &b.h.Tunnels[i]
+		out[t.ID] = message{t.Work, b.home(b.lives.at(t.Caller, t.Sent)), false}
 	}
 	return out
 }
@@ -107,13 +116,6 @@ func wrongHop(b *borders, h *history.Hop, home string, known trails) string {
 // isGateway says whether a node is one.
 func isGateway(b *borders, node string) bool { return b.lives.first(node).Gateway != nil }
 
-func orNone(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
-}
-
 // carriage is what gateways carried of one work.
 type carriage struct {
 	far    int            // the most borders that one message had crossed
@@ -126,30 +128,22 @@ func measureHops(b *borders, s metrics) {
 	if len(b.h.Hops) == 0 {
 		return
 	}
-	works, many := make(map[uint64]string), make(map[uint64]bool)
-	for i := range b.h.Requests {
-		r := &b.h.Requests[i]
-		works[r.ID], many[r.ID] = r.Work, r.Many()
-	}
-	for i := range b.h.Tunnels {
-		works[b.h.Tunnels[i].ID] = b.h.Tunnels[i].Work
-	}
-	all, trails := make(map[string]*carriage), trails{}
+	messages, all, trails := messagesOf(b), make(map[string]*carriage), trails{}
 	for i := range b.h.Hops {
 		h := &b.h.Hops[i]
 		far := len(trails.through(h))
 		trails.follow(h)
-		work, known := works[h.Request]
-		if !known || work == probe {
+		m, known := messages[h.Request]
+		if !known || m.work == probe {
 			continue
 		}
-		for _, name := range labels(work) {
+		for _, name := range labels(m.work) {
 			c := entry(all, name)
 			c.far = max(c.far, far)
 			if c.copies == nil {
 				c.copies = make(map[uint64]int)
 			}
-			if many[h.Request] && isGateway(b, h.To) {
+			if m.many && isGateway(b, h.To) {
 				c.copies[h.Request]++
 			}
 		}

@@ -74,11 +74,7 @@ func measureSent(s metrics, lives map[int]*usage) {
 	for lane, name := range [...]string{"sent_ctl", "sent_rpc", "sent_pub", "sent_bulk"} {
 		s.bytes(name, sent[lane])
 	}
-	if samples > 0 {
-		s["control_bytes_per_node_s"] = Metric{
-			Value: float64(control) / seconds.Seconds(), Unit: BytesSec, Samples: samples,
-		}
-	}
+	s.sampled("control_bytes_per_node_s", float64(control)/seconds.Seconds(), BytesSec, samples)
 }
 
 // lanePub is the index of the lane for broadcasts and topics.
@@ -113,12 +109,8 @@ func measureEgress(x *topics, s metrics) {
 			others++
 		}
 	}
-	if publishers > 0 {
-		s["egress"] = Metric{Value: worst, Unit: Ratio, Samples: publishers}
-	}
-	if others > 0 {
-		s["egress_others"] = Metric{Value: busiest, Unit: Ratio, Samples: others}
-	}
+	s.sampled("egress", worst, Ratio, publishers)
+	s.sampled("egress_others", busiest, Ratio, others)
 }
 
 // bodies sums up the bodies that one life, and that all, published in a time.

@@ -4,6 +4,7 @@
 package check
 
 import (
+	"slices"
 	"time"
 
 	"github.com/arke-mesh/arke/sim/history"
@@ -198,23 +199,13 @@ func Undoes(f history.Fault) bool {
 // disturbs tells faults while which, and for some time after which, what the
 // nodes that they hit see of others and others of them proves nothing.
 func disturbs(do string) bool {
-	switch do {
-	case "cut", "clog", "degrade", "pause", "router", "corrupt":
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]string{"cut", "clog", "degrade", "pause", "router", "corrupt"}, do)
 }
 
 // lasts tells faults that stand until they are undone, at the latest when the
 // liveness phase begins.
 func lasts(do string) bool {
-	switch do {
-	case "cut", "clog", "degrade", "pause", "router", "slow", "skew", "flood", "attack":
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]string{"cut", "clog", "degrade", "pause", "router", "slow", "skew", "flood", "attack"}, do)
 }
 
 // Over is when a fault ended. What lasts is ended by the liveness phase; what

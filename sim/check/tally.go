@@ -184,11 +184,7 @@ func (e *evenness) add(got []int) {
 	}
 }
 
-func (e *evenness) measure(s metrics, name string) {
-	if e.samples > 0 {
-		s[name] = Metric{Value: e.worst, Unit: Ratio, Samples: e.samples}
-	}
-}
+func (e *evenness) measure(s metrics, name string) { s.sampled(name, e.worst, Ratio, e.samples) }
 
 // measureShares finds out how evenly the requests of a cluster were spread.
 func measureShares(q *requests, s metrics) {
@@ -210,9 +206,7 @@ func measureShares(q *requests, s metrics) {
 			}
 		}
 	}
-	if members > 0 {
-		s["slow_share"] = Metric{Value: best, Unit: Percent, Samples: members}
-	}
+	s.sampled("slow_share", best, Percent, members)
 	measureBalance(q.members, s, began, slow)
 }
 

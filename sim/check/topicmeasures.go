@@ -267,14 +267,10 @@ func measureCopies(x *topics, s metrics) {
 	}
 	measureDepth(x, ways, all)
 	for name, c := range all {
-		if c.copied > 0 {
-			s[named("publisher_copies", name)] = Metric{Value: float64(c.own), Unit: Count, Samples: c.copied}
-			s[named("publisher_bytes", name)] = Metric{Value: float64(c.bytes), Unit: Bytes, Samples: c.copied}
-			s[named("forwarder_copies", name)] = Metric{Value: float64(c.others), Unit: Count, Samples: c.copied}
-		}
-		if c.deliveries > 0 {
-			s[named("tree_depth", name)] = Metric{Value: float64(c.depth), Unit: Count, Samples: c.deliveries}
-		}
+		s.sampled(named("publisher_copies", name), float64(c.own), Count, c.copied)
+		s.sampled(named("publisher_bytes", name), float64(c.bytes), Bytes, c.copied)
+		s.sampled(named("forwarder_copies", name), float64(c.others), Count, c.copied)
+		s.sampled(named("tree_depth", name), float64(c.depth), Count, c.deliveries)
 	}
 }
 

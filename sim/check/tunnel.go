@@ -173,8 +173,8 @@ func (x *traffic) measure(s metrics, work string) {
 	s.quantilesOf(work, "tunnel_open", x.opened)
 	if len(x.rates) > 0 {
 		slices.Sort(x.rates)
-		s[named("tunnel_rate_p50", work)] = Metric{Value: Rank(x.rates, 500), Unit: BytesSec, Samples: len(x.rates)}
-		s[named("tunnel_rate_min", work)] = Metric{Value: x.rates[0], Unit: BytesSec, Samples: len(x.rates)}
+		s.sampled(named("tunnel_rate_p50", work), Rank(x.rates, 500), BytesSec, len(x.rates))
+		s.sampled(named("tunnel_rate_min", work), x.rates[0], BytesSec, len(x.rates))
 	}
 }
 

@@ -248,22 +248,14 @@ func quote(text string) string {
 
 // Holds says whether the claim is true of a value in the metric's unit.
 func (a Assertion) Holds(v float64) bool {
-	switch a.Op {
-	case "==":
-		return v == a.Value
-	case "!=":
-		return v != a.Value
-	case "<":
-		return v < a.Value
-	case "<=":
-		return v <= a.Value
-	case ">":
-		return v > a.Value
-	case ">=":
-		return v >= a.Value
-	default:
-		return false
-	}
+	return map[string]bool{
+		"==": v == a.Value,
+		"!=": v != a.Value,
+		"<":  v < a.Value,
+		"<=": v <= a.Value,
+		">":  v > a.Value,
+		">=": v >= a.Value,
+	}[a.Op]
 }
 
 // String returns the assertion in its usual form.

@@ -6,14 +6,11 @@ package play
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
@@ -298,9 +295,7 @@ func (c *crew) end(n *crewNode, how string, drop func(*life) error) error {
 		}
 	})
 	c.p.record.unsubscribed(subscriptions, began)
-	if closeErr := l.Close(); err == nil && closeErr != nil && !errors.Is(closeErr, patterns.ErrClosed) {
-		c.p.log.Debug("close", zap.String("node", n.name), zap.Error(closeErr))
-	}
+	_ = l.Close() // whatever it says, the node is gone
 	n.leave(nil)
 	return err
 }
@@ -310,9 +305,7 @@ func (c *crew) stop(n *crewNode, apply func() error) error {
 	return c.end(n, "stopped", func(l *life) error {
 		ctx, cancel := l.Within(stopWithin)
 		defer cancel()
-		if err := l.Shutdown(ctx); err != nil {
-			c.p.log.Debug("shutdown", zap.String("node", n.name), zap.Error(err))
-		}
+		_ = l.Shutdown(ctx) // what does not drain in time is closed
 		return apply()
 	})
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
-	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/patterns"
@@ -150,8 +149,6 @@ type Options struct {
 	// Progress is called about once a second of the level's time. It must not
 	// block.
 	Progress func(now, end time.Duration)
-	// Logger is where the player logs; nil = nowhere.
-	Logger *zap.Logger
 }
 
 const (

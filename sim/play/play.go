@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/sim/history"
@@ -26,7 +24,6 @@ type player struct {
 	level    Level
 	scenario scenario.Scenario
 	options  Options
-	log      *zap.Logger
 	crew     *crew
 	record   *recorder
 	pairs    []pair // who calls what
@@ -58,13 +55,10 @@ func Play(ctx context.Context, l Level, s scenario.Scenario, o Options) (*histor
 }
 
 func newPlayer(l Level, s scenario.Scenario, o Options) (*player, error) {
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
 	if s.Settle == 0 {
 		s.Settle = scenario.Duration(defaultCalm)
 	}
-	p := &player{level: l, scenario: s, options: o, log: o.Logger.Named("play"), record: newRecorder(), index: scenario.NewIndex(s)}
+	p := &player{level: l, scenario: s, options: o, record: newRecorder(), index: scenario.NewIndex(s)}
 	crew, err := newCrew(p)
 	if err != nil {
 		return nil, err

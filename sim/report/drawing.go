@@ -470,39 +470,22 @@ func words(outcome string) string {
 
 // meaning explains an outcome.
 func meaning(outcome string) string {
-	switch outcome {
-	case "reply":
-		return "the handler's reply arrived"
-	case "accepted":
-		return "a member's queue has the message"
-	case "complete":
-		return "every member answered, or has the message"
-	case "partial":
-		return "some members did, and the others are named"
-	case "refused":
-		return "the handler ran and returned an error"
-	case "no_members":
-		return "the cluster had no member that the caller knew"
-	case "overloaded":
-		return "every member that was asked had its queue full"
-	case "unreachable":
-		return "no member could be reached; the handler did not run"
-	case "interrupted":
-		return "the link broke when the handler may have run; not sent again"
-	case "deadline":
-		return "the caller's deadline passed"
-	case "cancelled":
-		return "the caller gave up"
-	case "unauthorized":
-		return "the keys do not fit"
-	case "too_large":
-		return "the message is over the limit"
-	case "closed":
-		return "the caller's node was shutting down"
-	case "wrong_reply":
-		return "the reply belongs to another request: a bug"
-	case check.None:
-		return "the request never ended: a bug"
-	}
-	return ""
+	return map[string]string{
+		"reply":        "the handler's reply arrived",
+		"accepted":     "a member's queue has the message",
+		"complete":     "every member answered, or has the message",
+		"partial":      "some members did, and the others are named",
+		"refused":      "the handler ran and returned an error",
+		"no_members":   "the cluster had no member that the caller knew",
+		"overloaded":   "every member that was asked had its queue full",
+		"unreachable":  "no member could be reached; the handler did not run",
+		"interrupted":  "the link broke when the handler may have run; not sent again",
+		"deadline":     "the caller's deadline passed",
+		"cancelled":    "the caller gave up",
+		"unauthorized": "the keys do not fit",
+		"too_large":    "the message is over the limit",
+		"closed":       "the caller's node was shutting down",
+		"wrong_reply":  "the reply belongs to another request: a bug",
+		check.None:     "the request never ended: a bug",
+	}[outcome]
 }
