@@ -43,8 +43,7 @@ func Routes(crossings []Crossing, to, name string) []Route {
 
 // onward puts each border that leads to a name in a network before a route.
 func onward(crossings []Crossing, to, name string, route Route) (out []Route) {
-	for i := range crossings {
-		c := &crossings[i]
+	for _, c := range crossings {
 		if c.To != to || c.As != name || c.Topic != "" || c.From == to || route.passes(c.From) {
 			continue
 		}
@@ -60,8 +59,7 @@ func onward(crossings []Crossing, to, name string, route Route) (out []Route) {
 
 // lendOn are the gateways at a border that lend on what others lend.
 func lendOn(crossings []Crossing, at Border) (names []string) {
-	for i := range crossings {
-		c := &crossings[i]
+	for _, c := range crossings {
 		if c.Transit && c.Topic == "" && c.From == at.From && c.To == at.To && c.Cluster == at.Cluster && c.As == at.As {
 			names = append(names, c.Gateway)
 		}

@@ -4,6 +4,7 @@
 package play
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -106,11 +107,7 @@ func (j *job) refuses(id uint64) error {
 	if j.spec.Kind != "failing" || j.spec.Every <= 0 || mixed(id)%uint64(j.spec.Every) != 0 {
 		return nil
 	}
-	code := j.spec.Code
-	if code == 0 {
-		code = 500
-	}
-	return &patterns.RemoteError{Code: patterns.Code(code), Message: "this one fails"}
+	return &patterns.RemoteError{Code: patterns.Code(cmp.Or(j.spec.Code, 500)), Message: "this one fails"}
 }
 
 // takes is how long the work takes; it depends on the request only, so that

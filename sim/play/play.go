@@ -4,6 +4,7 @@
 package play
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,9 +56,7 @@ func Play(ctx context.Context, l Level, s scenario.Scenario, o Options) (*histor
 }
 
 func newPlayer(l Level, s scenario.Scenario, o Options) (*player, error) {
-	if s.Settle == 0 {
-		s.Settle = scenario.Duration(defaultCalm)
-	}
+	s.Settle = cmp.Or(s.Settle, scenario.Duration(defaultCalm))
 	p := &player{level: l, scenario: s, options: o, record: newRecorder(), index: scenario.NewIndex(s)}
 	crew, err := newCrew(p)
 	if err != nil {

@@ -4,6 +4,7 @@
 package play
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -94,9 +95,7 @@ func (p *player) flood(index int, a scenario.Action) {
 		return
 	}
 	w := *a.Work
-	if w.Name == "" {
-		w.Name = "flood"
-	}
+	w.Name = cmp.Or(w.Name, "flood")
 	if a.For > 0 {
 		w.Stop = w.Start + a.For
 	}

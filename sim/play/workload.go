@@ -5,6 +5,7 @@ package play
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,10 +41,7 @@ type stream struct {
 
 // work plans a workload whose times count from zero.
 func (p *player) work(index int, w scenario.Work, zero time.Duration) {
-	s := &stream{p: sender{p}, index: index, name: w.Name, spec: w, begin: zero + w.Start.D(), end: p.safety}
-	if s.name == "" {
-		s.name = fmt.Sprint("work", index+1)
-	}
+	s := &stream{p: sender{p}, index: index, name: cmp.Or(w.Name, fmt.Sprint("work", index+1)), spec: w, begin: zero + w.Start.D(), end: p.safety}
 	if w.Stop > 0 {
 		s.end = min(s.end, zero+w.Stop.D())
 	}
@@ -265,10 +263,7 @@ type journey struct {
 // and waits for the end.
 func (p sender) travel(l *life, t history.Tunnel, w scenario.Work) {
 	wait := orWait(w)
-	t.Sent, t.Size, t.Messages = p.level.Now(), orSize(w), w.Messages
-	if t.Messages == 0 {
-		t.Messages = defaultMessages
-	}
+	t.Sent, t.Size, t.Messages = p.level.Now(), orSize(w), cmp.Or(w.Messages, defaultMessages)
 	t.Deadline, t.Opened, t.Ended, t.Own = t.Sent+wait, -1, -1, p.crew.custom(t.Cluster)
 	p.record.tunnels.opening(t)
 	ctx, cancel := l.Within(wait)
@@ -387,9 +382,4 @@ func orWait(w scenario.Work) time.Duration {
 }
 
 // orSize is the size of a work's bodies.
-func orSize(w scenario.Work) int {
-	if w.Size == 0 {
-		return defaultBody
-	}
-	return int(w.Size)
-}
+func orSize(w scenario.Work) int { return cmp.Or(int(w.Size), defaultBody) }

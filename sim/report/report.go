@@ -97,7 +97,7 @@ func New(info Info, s scenario.Scenario, h *history.History, v *check.Verdict) *
 		v = &check.Verdict{}
 	}
 	r := &Report{
-		Schema: Schema, Name: info.Name, About: strings.TrimSpace(s.About),
+		Schema: Schema, Name: cmp.Or(info.Name, s.Name), About: strings.TrimSpace(s.About),
 		OK: v.OK && info.Error == "", Error: info.Error, Started: info.Started, Judged: judged, Level: info.Level, Seed: info.Seed, Commit: info.Commit,
 		GoVersion: info.GoVersion, Host: info.Host, TraceHash: info.TraceHash, Replay: info.Replay(),
 		Events: info.Events, VirtualSeconds: seconds(info.Virtual), RealSeconds: seconds(info.Real), MemoryPeakBytes: info.MemoryPeak,
@@ -105,9 +105,6 @@ func New(info Info, s scenario.Scenario, h *history.History, v *check.Verdict) *
 		Lives: len(h.Nodes), Outcomes: map[string]int{},
 		Assertions: slices.Clone(v.Assertions), Metrics: v.Metrics,
 		scenario: s, history: h,
-	}
-	if r.Name == "" {
-		r.Name = s.Name
 	}
 	if real := info.Real.Seconds(); real > 0 {
 		r.EventsPerSecond = rounded(float64(info.Events)/real, 10)
@@ -206,11 +203,7 @@ func (i Info) Replay() string {
 	if i.Command != "" {
 		return i.Command
 	}
-	file := i.File
-	if file == "" {
-		file = i.Name
-	}
-	command := fmt.Sprintf("arke sim run %s --seed %d", file, i.Seed)
+	command := fmt.Sprintf("arke sim run %s --seed %d", cmp.Or(i.File, i.Name), i.Seed)
 	if i.Level != "" && i.Level != "sim" {
 		command += " --level " + i.Level
 	}

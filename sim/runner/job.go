@@ -4,6 +4,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,9 +65,7 @@ type Job struct {
 // Prepare returns the job with its defaults and with the scenario expanded for
 // its seed. The error wraps ErrScenario or ErrLevel.
 func (j Job) Prepare() (Job, error) {
-	if j.Level == "" {
-		j.Level = LevelSim
-	}
+	j.Level = cmp.Or(j.Level, LevelSim)
 	if all := scenario.Levels(); !slices.Contains(all, j.Level) {
 		return j, fmt.Errorf("%w: there is no level %q, but %s", ErrLevel, j.Level, strings.Join(all, ", "))
 	}

@@ -4,6 +4,7 @@
 package world
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -22,10 +23,7 @@ func networkOf(machine string) string {
 // hops looks in what one machine sends another for what gateways get and send; nil if
 // neither of the two is a gateway's.
 func (s *bridges) hops(from, to string, note func(history.Hop)) func(at time.Duration, body []byte) {
-	network := networkOf(from)
-	if network == "" {
-		network = networkOf(to)
-	}
+	network := cmp.Or(networkOf(from), networkOf(to))
 	if network == "" {
 		return nil
 	}

@@ -4,6 +4,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -220,11 +221,7 @@ type Config struct {
 // Network returns the network file that a seed and a label decide: the same
 // each time. Nodes with files of different labels are strangers.
 func Network(seed uint64, label string) (security.NetworkFile, error) {
-	name := label
-	if name == "" {
-		name = "sim"
-	}
-	return security.GenerateNetworkFile(name, play.Random(seed, label))
+	return security.GenerateNetworkFile(cmp.Or(label, "sim"), play.Random(seed, label))
 }
 
 // Play plays a scenario file's content in a test, with handlers of the
