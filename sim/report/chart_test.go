@@ -93,16 +93,16 @@ func TestNodesThatFaultsHitAreShownFirst(t *testing.T) {
 func TestMembersBeyondTheRowsShareOne(t *testing.T) {
 	var lines []*memberLine
 	for i := range 100 {
-		lines = append(lines, &memberLine{seat: seat{"echo", fmt.Sprint("m", i)}, rate: []float64{float64(i)}, total: i, share: float64(i) / 4950})
+		lines = append(lines, &memberLine{Member: Member{Cluster: "echo", Node: fmt.Sprint("m", i), Requests: i, Share: float64(i) / 4950}, rate: []float64{float64(i)}})
 	}
 	shown, rest := pickMembers(lines, map[string]float64{"m42": 1})
 	require.Len(t, shown, shownMembers)
 	require.Contains(t, shown, lines[42])
 	require.Contains(t, shown, lines[99], "the busiest")
 	require.Contains(t, shown, lines[0], "the idlest")
-	sum := rest.total
+	sum := rest.Requests
 	for _, l := range shown {
-		sum += l.total
+		sum += l.Requests
 	}
 	require.Equal(t, 4950, sum)
 }

@@ -72,11 +72,9 @@ const shownMembers = 30
 
 // memberLine is a row of the members' chart.
 type memberLine struct {
-	seat
+	Member
 	name    string
 	rate    []float64 // requests by bucket
-	total   int
-	share   float64
 	tenures []history.Tenure
 }
 
@@ -86,8 +84,8 @@ func memberLines(a axis, h *history.History, all []Member) []*memberLine {
 	at := map[seat]*memberLine{}
 	var lines []*memberLine
 	for _, m := range all {
-		l := &memberLine{seat: seat{m.Cluster, m.Node}, name: m.Node, rate: make([]float64, a.n), total: m.Requests, share: m.Share}
-		at[l.seat] = l
+		l := &memberLine{Member: m, name: m.Node, rate: make([]float64, a.n)}
+		at[seat{m.Cluster, m.Node}] = l
 		lines = append(lines, l)
 	}
 	for _, t := range h.Tenures {
@@ -111,17 +109,17 @@ func pickMembers(lines []*memberLine, weight map[string]float64) (shown []*membe
 	}
 	order := slices.Clone(lines)
 	slices.SortStableFunc(order, func(x, y *memberLine) int {
-		return cmp.Compare(weight[y.node], weight[x.node])
+		return cmp.Compare(weight[y.Node], weight[x.Node])
 	})
 	keep := map[*memberLine]bool{}
 	hit := 0
 	for _, l := range order {
-		if weight[l.node] > 0 && hit < shownMembers-6 {
+		if weight[l.Node] > 0 && hit < shownMembers-6 {
 			keep[l] = true
 			hit++
 		}
 	}
-	slices.SortStableFunc(order, func(x, y *memberLine) int { return cmp.Compare(y.total, x.total) })
+	slices.SortStableFunc(order, func(x, y *memberLine) int { return cmp.Compare(y.Requests, x.Requests) })
 	for i := 0; len(keep) < shownMembers; i++ {
 		keep[order[i/2]] = true // the busiest and, by turns, the idlest
 		if i%2 == 1 {
@@ -136,8 +134,8 @@ func pickMembers(lines []*memberLine, weight map[string]float64) (shown []*membe
 			continue
 		}
 		n++
-		rest.total += l.total
-		rest.share += l.share
+		rest.Requests += l.Requests
+		rest.Share += l.Share
 		for i, v := range l.rate {
 			rest.rate[i] += v
 		}
@@ -169,12 +167,12 @@ func memberChart(a axis, h *history.History, members []Member, all []band) chart
 	}
 	cluster := ""
 	for _, l := range lines {
-		if l.cluster != cluster && l != rest {
-			cluster = l.cluster
+		if l.Cluster != cluster && l != rest {
+			cluster = l.Cluster
 			c.Rows = append(c.Rows, row{Kind: heading, Label: "cluster " + cluster})
 		}
 		r := row{
-			Kind: area, Label: l.name, Note: fmt.Sprintf("%s (%.1f %%)", grouped(l.total), l.share*100),
+			Kind: area, Label: l.name, Note: fmt.Sprintf("%s (%.1f %%)", grouped(l.Requests), l.Share*100),
 			Unit: "/s", Height: 30, High: largest, Series: one(a.perSecond(l.rate)), Shade: l.shade(a, all),
 		}
 		if l == rest {
@@ -194,7 +192,7 @@ func memberChart(a axis, h *history.History, members []Member, all []band) chart
 func (l *memberLine) shade(a axis, all []band) [][2]float64 {
 	var own []band
 	for _, b := range all {
-		if len(b.Nodes) <= 8 && slices.Contains(b.Nodes, l.node) {
+		if len(b.Nodes) <= 8 && slices.Contains(b.Nodes, l.Node) {
 			own = append(own, b)
 		}
 	}

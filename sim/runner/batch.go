@@ -6,6 +6,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -166,18 +167,16 @@ func (p Progress) Ratio() float64 {
 // in any network whose members were left out.
 type likeness struct {
 	cause     Cause
-	sometimes map[string]bool // what the run reached
+	sometimes []string        // what the run reached
 	bad       map[string]bool // how requests ended that got no answer
 }
 
 func likenessOf(c Cause, r Result) likeness {
-	l := likeness{cause: c, sometimes: map[string]bool{}}
+	l := likeness{cause: c}
 	if r.Outcome == nil {
 		return l
 	}
-	for _, text := range reached(r.Outcome) {
-		l.sometimes[text] = true
-	}
+	l.sometimes = reached(r.Outcome)
 	if c.Kind == "assert" {
 		l.bad = unanswered(r.Outcome.History)
 	}
@@ -191,13 +190,8 @@ func (l likeness) fits(r Result) (Cause, bool) {
 	if !ok || r.Outcome == nil {
 		return cause, ok
 	}
-	still := 0
-	for _, text := range reached(r.Outcome) {
-		if l.sometimes[text] {
-			still++
-		}
-	}
-	if still < len(l.sometimes) {
+	still := reached(r.Outcome)
+	if slices.ContainsFunc(l.sometimes, func(text string) bool { return !slices.Contains(still, text) }) {
 		return Cause{}, false
 	}
 	if len(l.bad) == 0 {

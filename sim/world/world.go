@@ -196,18 +196,16 @@ func (w *World) Close() error {
 	}
 	clients := w.clients
 	w.mu.Unlock()
-	first := w.bridges.close()
+	errs := []error{w.bridges.close()}
 	for _, c := range clients {
-		if err := c.Close(); err != nil && !errors.Is(err, patterns.ErrInterrupted) && first == nil {
-			first = err
+		if err := c.Close(); !errors.Is(err, patterns.ErrInterrupted) {
+			errs = append(errs, err)
 		}
 	}
 	for _, p := range all {
-		if err := p.Close(); err != nil && first == nil {
-			first = err
-		}
+		errs = append(errs, p.Close())
 	}
-	return first
+	return errors.Join(errs...)
 }
 
 // Config describes a world. The zero value is usable.
