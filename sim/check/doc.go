@@ -22,7 +22,8 @@
 //     tells reports of the same); what follows from it is collected on the way
 //     (views.go).
 //  3. Metrics are measured (tally.go, topicmeasures.go, resources.go and so on).
-//     catalogue.go lists them all with units and meanings.
+//     catalogue.go lists them all with units and meanings. Reports count with the
+//     same Tally.
 //  4. The checkers report violations (checkers.go lists them).
 //  5. Assertions compare metrics with values (value.go). A metric for which
 //     there is nothing to measure does not exist, and an assertion about it
