@@ -32,10 +32,7 @@ func (s Scenario) Validate() error { return s.check().err() }
 // check is Validate. What a timeline does to nodes can only be seen in its
 // expansion; it is tried if nothing else is wrong.
 func (s Scenario) check() problems {
-	if found := s.fields(); len(found) > 0 {
-		return found
-	}
-	_, found := s.expand()
+	_, found := s.expanded()
 	return found
 }
 
@@ -84,8 +81,8 @@ func (c *checker) head() {
 	s := c.s
 	if s.Name == "" {
 		c.add("", "has no name")
-	} else if !nameForm.MatchString(s.Name) {
-		c.add("name", "%q is not a name; use lower-case letters, digits and -, 40 at most", short(s.Name))
+	} else {
+		c.name("name", s.Name)
 	}
 	for i, l := range s.Levels {
 		path := fmt.Sprintf("levels[%d]", i)
@@ -130,27 +127,19 @@ func (c *checker) groups() {
 }
 
 func (c *checker) group(path string, g Nodes) {
-	if !nameForm.MatchString(g.Name) {
-		c.add(path+".name", "%q is not a name; use lower-case letters, digits and -, 40 at most", short(g.Name))
-	}
+	c.name(path+".name", g.Name)
 	c.number(path+".count", g.Count, 1, MaxNodes)
-	if g.Zone != "" {
-		c.label(path+".zone", "name", g.Zone)
-	}
-	if g.Key != "" {
-		c.label(path+".key", "label", g.Key)
-	}
+	c.labelOrNone(path+".zone", "name", g.Zone)
+	c.labelOrNone(path+".key", "label", g.Key)
 	if g.Prefix != "" && !prefixForm.MatchString(g.Prefix) {
 		c.add(path+".prefix", "%q is not the beginning of an address; two numbers like 81.2", short(g.Prefix))
 	}
 	if _, err := policy.Parse(g.Policy, nil); err != nil {
 		c.add(path+".policy", "%v", err)
 	}
-	if g.Token != "" {
-		c.label(path+".token", "name", g.Token)
-	}
-	if g.Near != "" && noCluster(c.s.Clusters, g.Near) != "" {
-		c.add(path+".near", "%s", noCluster(c.s.Clusters, g.Near))
+	c.labelOrNone(path+".token", "name", g.Token)
+	if why := noCluster(c.s.Clusters, g.Near); g.Near != "" && why != "" {
+		c.add(path+".near", "%s", why)
 	}
 	if field, why := badCertificate(g, c.s.Nodes); why != "" {
 		c.add(path+field, "%s", why)
@@ -181,9 +170,7 @@ func (c *checker) clusters() {
 	names := map[string]int{}
 	for i, cl := range c.s.Clusters {
 		path := fmt.Sprintf("clusters[%d]", i)
-		if !labelForm.MatchString(cl.Name) {
-			c.add(path+".name", "%q is not a name; use lower-case letters, digits, '.', '_' and -", short(cl.Name))
-		} else if other, ok := names[cl.Name]; ok {
+		if other, ok := names[cl.Name]; c.label(path+".name", "name", cl.Name) && ok {
 			c.add(path+".name", "%q is the name of clusters[%d] already", cl.Name, other)
 		}
 		names[cl.Name] = i
@@ -307,7 +294,7 @@ func (c *checker) workload() {
 	names := map[string]string{}
 	for i, w := range c.s.Workload {
 		path := fmt.Sprintf("workload[%d]", i)
-		c.work(path, w, c.s.Duration)
+		c.work(path, w)
 		c.workName(path, w.Name, names)
 	}
 	for i, a := range c.s.Timeline {
@@ -326,15 +313,13 @@ func (c *checker) workName(path, name string, names map[string]string) {
 		return
 	case name == "probe":
 		c.add(path+".name", `"probe" is the name of what the liveness phase sends`)
-	case !labelForm.MatchString(name):
-		c.add(path+".name", "%q is not a name; use lower-case letters, digits, '.', '_' and -", short(name))
-	case names[name] != "":
+	case c.label(path+".name", "name", name) && names[name] != "":
 		c.add(path+".name", "%q is the name of %s already", name, names[name])
 	}
 	names[name] = path
 }
 
-func (c *checker) work(path string, w Work, end Duration) {
+func (c *checker) work(path string, w Work) {
 	if w.Kind != "" {
 		c.word(path+".kind", "kind", w.Kind, WorkKinds())
 	}
@@ -352,13 +337,22 @@ func (c *checker) work(path string, w Work, end Duration) {
 		c.add(path+".size", "%v is not between 8B, for the number of the request, and 64MiB", w.Size)
 	}
 	c.span(path+".deadline", w.Deadline)
-	c.span(path+".start", w.Start)
-	c.span(path+".stop", w.Stop)
-	if end > 0 && w.Stop > end {
-		c.add(path+".stop", "%v is after the end at %v", w.Stop, end)
+	c.period(path, w.Start, w.Stop)
+}
+
+// period checks when something begins and ends.
+func (c *checker) period(path string, start, stop Duration) {
+	c.span(path+".start", start)
+	c.span(path+".stop", stop)
+	end := c.s.Duration
+	if end <= 0 {
+		return
 	}
-	if stop := max(w.Stop, 0); end > 0 && w.Start >= 0 && (stop > 0 && w.Start >= stop || w.Start >= end) {
-		c.add(path+".start", "%v is not before it stops", w.Start)
+	if stop > end {
+		c.add(path+".stop", "%v is after the end at %v", stop, end)
+	}
+	if start >= 0 && (stop > 0 && start >= stop || start >= end) {
+		c.add(path+".start", "%v is not before it stops", start)
 	}
 }
 
@@ -455,25 +449,14 @@ func (c *checker) subscription(path string, s Subscription) {
 	} else if err := match.CheckPattern(s.Pattern); err != nil {
 		c.add(path+".pattern", "%s", inWords(err))
 	}
-	if s.Queue != "" {
-		c.label(path+".queue", "name", s.Queue)
-	}
+	c.labelOrNone(path+".queue", "name", s.Queue)
 	c.number(path+".count", s.Count, 1, MaxSubscriptions)
 	c.natural(path+".queue_length", s.QueueLength)
 	if s.Overflow != "" {
 		c.word(path+".overflow", "policy", s.Overflow, Overflows())
 	}
 	c.span(path+".work", s.Work)
-	c.span(path+".start", s.Start)
-	c.span(path+".stop", s.Stop)
-	end := c.s.Duration
-	switch {
-	case end <= 0:
-	case s.Stop > end:
-		c.add(path+".stop", "%v is after the end at %v", s.Stop, end)
-	case s.Start >= end, s.Stop > 0 && s.Start >= s.Stop:
-		c.add(path+".start", "%v is not before it stops", s.Start)
-	}
+	c.period(path, s.Start, s.Stop)
 }
 
 // Rules are what a run of the scenario at a level is judged by: the bounds that

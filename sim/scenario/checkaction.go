@@ -126,7 +126,7 @@ func (c *checker) values(path string, a Action) {
 		c.link(path+".link", *a.Link)
 	}
 	if a.Work != nil {
-		c.work(path+".work", *a.Work, c.s.Duration)
+		c.work(path+".work", *a.Work)
 		if a.Work.Start != 0 || a.Work.Stop != 0 && a.Work.Stop != a.For {
 			c.add(path+".work", "a flood starts at its own time and stops after for; leave start and stop out")
 		}
@@ -168,14 +168,9 @@ func (c *checker) between(path string, a Action) {
 
 // common returns the first name that is in both lists, or "".
 func common(a, b []string) string {
-	in := make(map[string]bool, len(a))
-	for _, name := range a {
-		in[name] = true
-	}
-	for _, name := range b {
-		if in[name] {
-			return name
-		}
+	in := setOf(a)
+	if i := slices.IndexFunc(b, func(name string) bool { return in[name] }); i >= 0 {
+		return b[i]
 	}
 	return ""
 }

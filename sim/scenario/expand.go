@@ -4,9 +4,9 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"strconv"
 	"time"
 )
@@ -18,14 +18,19 @@ import (
 // that fits every pair. Expanding twice is expanding once. The error is an
 // *Error. s is not changed.
 func (s Scenario) Expand() (Scenario, error) {
-	if found := s.fields(); len(found) > 0 {
-		return Scenario{}, found.err()
-	}
-	out, found := s.expand()
+	out, found := s.expanded()
 	if len(found) > 0 {
 		return Scenario{}, found.err()
 	}
 	return out, nil
+}
+
+// expanded is Expand with everything that is wrong.
+func (s Scenario) expanded() (Scenario, problems) {
+	if found := s.fields(); len(found) > 0 {
+		return Scenario{}, found
+	}
+	return s.expand()
 }
 
 // step is one primitive action on its way into the expanded timeline.
@@ -132,9 +137,7 @@ func (x *expander) put(path string, auto bool, a Action) {
 // order sorts the steps by time; what is simultaneous stays in the order of
 // the file.
 func (x *expander) order() {
-	sort.SliceStable(x.steps, func(i, j int) bool {
-		return x.steps[i].At < x.steps[j].At
-	})
+	slices.SortStableFunc(x.steps, func(a, b step) int { return cmp.Compare(a.At, b.At) })
 }
 
 // action expands anything but churn.
@@ -241,17 +244,8 @@ func (x *expander) sides(a Action) [][]string {
 
 // others is everybody who is not in the list.
 func (x *expander) others(list []string) []string {
-	in := make(map[string]bool, len(list))
-	for _, name := range list {
-		in[name] = true
-	}
-	var rest []string
-	for _, name := range x.index.Names() {
-		if !in[name] {
-			rest = append(rest, name)
-		}
-	}
-	return rest
+	in := setOf(list)
+	return slices.DeleteFunc(slices.Clone(x.index.Names()), func(name string) bool { return in[name] })
 }
 
 // oneWay does an action to one direction, and undoes it after a while. It

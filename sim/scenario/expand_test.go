@@ -44,9 +44,33 @@ func parse(t *testing.T, text string) scenario.Scenario {
 
 func expand(t *testing.T, text string) scenario.Scenario {
 	t.Helper()
-	s, err := parse(t, text).Expand()
+	return expanded(t, parse(t, text))
+}
+
+func expanded(t *testing.T, s scenario.Scenario) scenario.Scenario {
+	t.Helper()
+	x, err := s.Expand()
+	require.NoError(t, err, "seed %d", s.Seed)
+	return x
+}
+
+// stays checks that an expanded scenario is a scenario too, which expands to itself,
+// and is the same through YAML and JSON.
+func stays(t *testing.T, x scenario.Scenario) {
+	t.Helper()
+	require.Equal(t, x, expanded(t, x), "expanding twice is expanding once")
+	asYAML, err := yaml.Marshal(x)
 	require.NoError(t, err)
-	return s
+	asJSON, err := json.Marshal(x)
+	require.NoError(t, err)
+	for _, file := range [][]byte{asYAML, asJSON} {
+		again, err := scenario.Parse("again", file)
+		require.NoError(t, err)
+		require.Equal(t, x, again)
+	}
+	var again scenario.Scenario
+	require.NoError(t, json.Unmarshal(asJSON, &again))
+	require.Equal(t, x, again)
 }
 
 // line is an action as one line of text.
@@ -151,9 +175,7 @@ func TestActionsHitClientsAndTheirRelays(t *testing.T) {
 		once := expand(t, text)
 		require.Equal(t, tc.want, lines(once), tc.action)
 		require.Equal(t, []string{"sim"}, once.Levels)
-		again, err := once.Expand()
-		require.NoError(t, err)
-		require.Equal(t, once, again, "expanding twice is expanding once")
+		stays(t, once)
 	}
 }
 
@@ -180,65 +202,38 @@ func TestHealEndsWhatStands(t *testing.T) {
 		"9s heal",
 		"10s heal",
 	}, lines(s)[7:])
-	again, err := s.Expand()
-	require.NoError(t, err)
-	require.Equal(t, s, again)
+	stays(t, s)
 }
 
 func TestExpandingTwiceIsExpandingOnce(t *testing.T) {
 	// The expanded form is a scenario too, and stays as it is through YAML and
 	// JSON.
-	s := expand(t, base+`timeline:
+	stays(t, expand(t, base+`timeline:
   - {at: 50s, do: heal}
   - {at: 5s, do: churn, nodes: m, share: 100%, for: 20s, down: 2s}
   - {at: 30s, do: swizzle, between: [m, c], every: 100ms}
   - {at: 6s, do: corrupt, between: ["*", "*"], every: 1s, for: 5s}
   - {at: 7s, do: degrade, between: ["*", "*"], link: {mbps: 10, loss: 1%}, for: 5s}
   - {at: 7s, do: flood, work: {from: c1, to: geo, rate: 0.5}, for: 5s}
-`)
-	again, err := s.Expand()
-	require.NoError(t, err)
-	require.Equal(t, s, again)
-
-	asJSON, err := json.Marshal(s)
-	require.NoError(t, err)
-	var fromJSON scenario.Scenario
-	require.NoError(t, json.Unmarshal(asJSON, &fromJSON))
-	require.Equal(t, s, fromJSON)
-
-	asYAML, err := yaml.Marshal(s)
-	require.NoError(t, err)
-	fromYAML, err := scenario.Parse("again.yaml", asYAML)
-	require.NoError(t, err)
-	require.Equal(t, s, fromYAML)
-	fromYAML, err = scenario.Parse("again.json", asJSON)
-	require.NoError(t, err)
-	require.Equal(t, s, fromYAML)
+`))
 }
 
 func TestTheSeedDecidesWhatIsRandom(t *testing.T) {
 	// Same seed, same timeline; another seed, another one.
 	text := base + "timeline:\n  - {at: 5s, do: churn, nodes: m, share: 100%, for: 30s}\n"
 	s := parse(t, text)
-	one, err := s.Expand()
-	require.NoError(t, err)
-	same, err := s.Expand()
-	require.NoError(t, err)
-	require.Equal(t, one, same)
+	one := expanded(t, s)
+	require.Equal(t, one, expanded(t, s))
 	s.Seed = 2
-	other, err := s.Expand()
-	require.NoError(t, err)
-	require.NotEqual(t, one.Timeline, other.Timeline)
+	require.NotEqual(t, one.Timeline, expanded(t, s).Timeline)
 }
 
 func TestExpandFillsDefaultsAndNames(t *testing.T) {
 	// What a file leaves out is explicit afterwards, and the file's value is
 	// not changed.
 	s := parse(t, base)
-	before := parse(t, base)
-	x, err := s.Expand()
-	require.NoError(t, err)
-	require.Equal(t, before, s)
+	x := expanded(t, s)
+	require.Equal(t, parse(t, base), s)
 	require.EqualValues(t, 1, x.Seed)
 	require.Equal(t, scenario.DefaultSettle, x.Settle)
 	require.Equal(t, []string{"sim", "stack", "net"}, x.Levels)
@@ -256,11 +251,9 @@ func TestTheMoreExactSelectorDecidesTheClusterKey(t *testing.T) {
 	// A node's own entry comes before its group's, its zone's and everybody's.
 	s := parse(t, base)
 	s.Clusters[0].Keys = map[string]string{"*": "a", "zone:east": "b", "m": "c", "m2": "d"}
-	x, err := s.Expand()
-	require.NoError(t, err)
 	require.Equal(t, map[string]string{
 		"m1": "c", "m2": "d", "m3": "c", "m4": "c", "m5": "c", "c1": "a", "c2": "a", "late": "a",
-	}, x.Clusters[0].Keys)
+	}, expanded(t, s).Clusters[0].Keys)
 }
 
 // update rewrites the golden files: go test -run Explain -update.
@@ -289,11 +282,9 @@ func TestExplainSaysInWordsAndBarsWhatHappens(t *testing.T) {
 func TestExplainingTheExpandedFormSaysTheSame(t *testing.T) {
 	// It makes no difference whether a scenario was expanded before.
 	s := parse(t, base+"timeline:\n  - {at: 5s, do: churn, nodes: m, share: 100%, for: 20s, down: 2s}\n")
-	x, err := s.Expand()
-	require.NoError(t, err)
 	var one, other strings.Builder
 	require.NoError(t, s.Explain(&one))
-	require.NoError(t, x.Explain(&other))
+	require.NoError(t, expanded(t, s).Explain(&other))
 	require.Equal(t, one.String(), other.String())
 }
 

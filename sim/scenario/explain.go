@@ -34,13 +34,25 @@ func (s Scenario) Explain(w io.Writer) error {
 
 // page is the text that Explain writes.
 type page struct {
-	x *network
+	x     *network
+	title string // before the next line, which begins a part
 	strings.Builder
 }
 
-// entry writes a line, with a title before the first of several.
-func (p *page) entry(title, format string, args ...any) {
-	fmt.Fprintf(p, "%-11s%s\n", title, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+// entry writes a line.
+func (p *page) entry(format string, args ...any) {
+	fmt.Fprintf(p, "%-11s%s\n", p.title, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+	p.title = ""
+}
+
+// sentence is what is said about one thing.
+type sentence string
+
+// also goes on if there is more to say.
+func (s *sentence) also(more bool, format string, args ...any) {
+	if more {
+		*s += sentence(fmt.Sprintf(format, args...))
+	}
 }
 
 func (p *page) head() {
@@ -50,67 +62,48 @@ func (p *page) head() {
 		fmt.Fprintf(p, "%s\n", line)
 	}
 	fmt.Fprintln(p)
-	p.entry("Run", "%v, then everything is healed and has %v to settle; seed %d; levels %s",
+	p.title = "Run"
+	p.entry("%v, then everything is healed and has %v to settle; seed %d; levels %s",
 		s.Duration, s.Settle, s.Seed, strings.Join(s.Levels, ", "))
 }
 
 func (p *page) network() {
-	s, title := p.x.s, "Network"
+	s := p.x.s
+	p.title = "Network"
 	for _, g := range s.Nodes {
-		text := p.x.index.people(g.Names())
+		text := sentence(p.x.index.people(g.Names()))
 		if len(s.Nodes) == 1 && g.Count > 1 {
-			text = fmt.Sprintf("%s1..%s%d", g.Name, g.Name, g.Count)
+			text = sentence(fmt.Sprintf("%s1..%s%d", g.Name, g.Name, g.Count))
 		}
-		text += fmt.Sprintf(" (%d)", max(g.Count, 1))
-		if g.Attach != "" {
-			text += ", clients of " + p.x.index.relays(g)
-		}
-		if g.Network != "" {
-			text += ", network " + g.Network
-		}
-		if g.Token != "" {
-			text += ", with token " + g.Token
-		}
-		if g.Policy != "" {
-			text += ", whose policy says what clients may do"
-		}
-		if g.Zone != "" {
-			text += ", zone " + g.Zone
-		}
-		if g.Prefix != "" {
-			text += ", addresses " + g.Prefix + ".*"
-		}
-		if g.Key != "" {
-			text += ", network key " + g.Key
-		}
-		if g.Start > 0 || g.Every > 0 {
-			text += fmt.Sprintf(", from %v on", g.Start)
-		}
-		if g.Every > 0 {
-			text += fmt.Sprintf(", one each %v", g.Every)
-		}
-		p.entry(title, "%s", text)
-		title = ""
+		text.also(true, " (%d)", max(g.Count, 1))
+		text.also(g.Attach != "", ", clients of %s", p.x.index.relays(g))
+		text.also(g.Network != "", ", network %s", g.Network)
+		text.also(g.Token != "", ", with token %s", g.Token)
+		text.also(g.Policy != "", ", whose policy says what clients may do")
+		text.also(g.Zone != "", ", zone %s", g.Zone)
+		text.also(g.Prefix != "", ", addresses %s.*", g.Prefix)
+		text.also(g.Key != "", ", network key %s", g.Key)
+		text.also(g.Start > 0 || g.Every > 0, ", from %v on", g.Start)
+		text.also(g.Every > 0, ", one each %v", g.Every)
+		p.entry("%s", text)
 	}
 	p.gateways()
-	title = "Links"
-	for _, l := range s.Links {
+	p.title = "Links"
+	for i, l := range s.Links {
 		between := selected(l.Between)
-		if l.everywhere() && title == "" {
+		if l.everywhere() && i > 0 {
 			between = "all others"
 		} else if l.everywhere() {
 			between = "everybody"
 		}
-		p.entry(title, "%s: %s", between, l.model())
-		title = ""
+		p.entry("%s: %s", between, l.model())
 	}
 }
 
 func (p *page) service() {
-	title := "Clusters"
+	p.title = "Clusters"
 	for _, c := range p.x.s.Clusters {
-		p.entry(title, "%s: %s; %s", c.Name, p.x.index.people(c.Members), c.Handler.does())
-		title = ""
+		p.entry("%s: %s; %s", c.Name, p.x.index.people(c.Members), c.Handler.does())
 		labels := map[string][]string{}
 		for _, name := range p.x.index.Names() {
 			if label := c.Keys[name]; label != "" {
@@ -118,22 +111,18 @@ func (p *page) service() {
 			}
 		}
 		for _, label := range sortedKeys(labels) {
-			p.entry("", "  key %s: %s", label, p.x.index.people(labels[label]))
+			p.entry("  key %s: %s", label, p.x.index.people(labels[label]))
 		}
 	}
-	title = "Subscribed"
+	p.title = "Subscribed"
 	for _, sub := range p.x.s.Subscriptions {
-		p.entry(title, "%s: %s", sub.Name, listens(p.x.index, sub))
-		title = ""
+		p.entry("%s: %s", sub.Name, listens(p.x.index, sub))
 	}
-	title = "Workload"
+	p.title = "Workload"
 	for _, w := range p.x.s.Workload {
 		text := sends(p.x.index, w)
-		if w.Start > 0 || w.Stop < p.x.s.Duration {
-			text += fmt.Sprintf(", from %v to %v", w.Start, w.Stop)
-		}
-		p.entry(title, "%s: %s", w.Name, text)
-		title = ""
+		text.also(w.Start > 0 || w.Stop < p.x.s.Duration, ", from %v to %v", w.Start, w.Stop)
+		p.entry("%s: %s", w.Name, text)
 	}
 }
 
@@ -145,8 +134,9 @@ func (p *page) timeline() {
 	}
 	times, ticks := ruler(d)
 	fmt.Fprintln(p)
-	p.entry("Timeline", "%s", times)
-	p.entry("", "%s", ticks)
+	p.title = "Timeline"
+	p.entry("%s", times)
+	p.entry("%s", ticks)
 	kinds := map[string][]bar{}
 	for _, b := range bars {
 		kinds[b.Do] = append(kinds[b.Do], b)
@@ -156,10 +146,10 @@ func (p *page) timeline() {
 		crowded := kinds[b.Do]
 		switch {
 		case len(crowded) <= maxBars:
-			p.entry("", "%s %v %s", b.draw(d), b.At, p.x.index.happens(b.Action))
+			p.entry("%s %v %s", b.draw(d), b.At, p.x.index.happens(b.Action))
 		case !slices.Contains(done, b.Do):
 			done = append(done, b.Do)
-			p.entry("", "%s %v %s, %d times; the bar counts", crowd(crowded, d), b.At, b.Do, len(crowded))
+			p.entry("%s %v %s, %d times; the bar counts", crowd(crowded, d), b.At, b.Do, len(crowded))
 		}
 	}
 }
@@ -172,17 +162,16 @@ func (p *page) actions() {
 		merged = append(merged, bar{Action: a})
 	}
 	merged = together(merged)
-	title := "Actions"
+	p.title = "Actions"
 	for i, b := range merged {
 		if i == maxLines {
-			p.entry("", "… and %d more", len(merged)-maxLines)
+			p.entry("… and %d more", len(merged)-maxLines)
 			break
 		}
 		if i == 0 {
 			fmt.Fprintln(p)
 		}
-		p.entry(title, "%8v  %s", b.At, p.x.index.happens(b.Action))
-		title = ""
+		p.entry("%8v  %s", b.At, p.x.index.happens(b.Action))
 	}
 }
 
@@ -191,13 +180,12 @@ func (p *page) claims() {
 		title  string
 		claims []Assertion
 	}{{"Must hold", p.x.s.Assert}, {"Must occur", p.x.s.Sometimes}} {
-		title := part.title
+		p.title = part.title
 		for i, a := range part.claims {
 			if i == 0 {
 				fmt.Fprintln(p)
 			}
-			p.entry(title, "%s", a)
-			title = ""
+			p.entry("%s", a)
 		}
 	}
 }
@@ -234,10 +222,9 @@ func (x *Index) people(names []string) string {
 		for j < len(names) && x.follows(names[j-1], names[j]) {
 			j++
 		}
-		switch {
-		case j-i > 2:
+		if j-i > 2 {
 			parts = append(parts, names[i]+".."+names[j-1])
-		default:
+		} else {
 			parts = append(parts, names[i:j]...)
 		}
 		i = j
@@ -277,18 +264,12 @@ func selected(selectors []string) string {
 
 // model writes the model of a link for people.
 func (l Link) model() string {
-	text := l.Latency.String()
-	if l.Jitter > 0 {
-		text += " to " + (l.Latency + l.Jitter).String()
-	}
-	text += " one way"
-	if l.Loss > 0 {
-		text += ", " + l.Loss.String() + " of packets lost"
-	}
-	if l.Mbps > 0 {
-		text += fmt.Sprintf(", %d Mbit/s with a queue of %v", l.Mbps, l.Queue)
-	}
-	return text
+	text := sentence(l.Latency.String())
+	text.also(l.Jitter > 0, " to %v", l.Latency+l.Jitter)
+	text.also(true, " one way")
+	text.also(l.Loss > 0, ", %v of packets lost", l.Loss)
+	text.also(l.Mbps > 0, ", %d Mbit/s with a queue of %v", l.Mbps, l.Queue)
+	return string(text)
 }
 
 // does says what a handler does.
@@ -340,7 +321,7 @@ func (x *Index) happens(a Action) string {
 	case "ban", "rotate", "revoke":
 		return rotates(a, who)
 	case "flood":
-		return a.Work.Name + ": " + sends(x, *a.Work)
+		return a.Work.Name + ": " + string(sends(x, *a.Work))
 	}
 	phrases := map[string]string{
 		"start":   "start: " + who,

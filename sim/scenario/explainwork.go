@@ -9,7 +9,7 @@ import (
 )
 
 // sends says what a workload sends.
-func sends(x *Index, w Work) string {
+func sends(x *Index, w Work) sentence {
 	what := map[string]string{
 		"survey": "surveys/s", "push": "pushes/s", "broadcast": "broadcasts/s", "publish": "publications/s", "tunnel": "tunnels/s",
 	}[w.Kind]
@@ -20,51 +20,29 @@ func sends(x *Index, w Work) string {
 	if w.Topics > 0 {
 		to = fmt.Sprintf("%s.1 to .%d", to, w.Topics)
 	}
-	of := w.Size.String()
+	of := sentence(w.Size.String())
 	if w.Kind == "tunnel" {
-		of = fmt.Sprintf("%d messages of %v", w.Messages, w.Size)
-		if w.Every > 0 {
-			of += fmt.Sprintf(", one each %v,", w.Every)
-		}
+		of = sentence(fmt.Sprintf("%d messages of %v", w.Messages, w.Size))
+		of.also(w.Every > 0, ", one each %v,", w.Every)
 	}
-	text := fmt.Sprintf("%s %s of %s from %s to %s, deadline %v", rate(w.Rate), what, of, x.people(w.From), to, w.Deadline)
-	if w.Idempotent {
-		text += ", may be repeated"
-	}
+	text := sentence(fmt.Sprintf("%s %s of %s from %s to %s, deadline %v", rate(w.Rate), what, of, x.people(w.From), to, w.Deadline))
+	text.also(w.Idempotent, ", may be repeated")
 	return text
 }
 
 // listens says what a subscription is.
 func listens(x *Index, s Subscription) string {
-	text := fmt.Sprintf("%s on %s", s.Pattern, x.people(s.Nodes))
-	if s.Count > 1 {
-		text += fmt.Sprintf(", %d times each", s.Count)
-	}
-	if s.Queue != "" {
-		text += ", one of queue " + s.Queue + " gets each message"
-	}
-	if s.Work > 0 {
-		text += fmt.Sprintf(", takes %v for each", s.Work)
-	}
-	if s.QueueLength > 0 {
-		text += fmt.Sprintf(", %d may wait", s.QueueLength)
-	}
-	if s.Overflow != "" && s.Overflow != Overflows()[0] {
-		text += ", full: " + s.Overflow
-	}
-	if s.NoEcho {
-		text += ", without echo"
-	}
-	if s.Signed {
-		text += ", signed"
-	}
-	if s.Start > 0 {
-		text += fmt.Sprintf(", from %v", s.Start)
-	}
-	if s.Stop > 0 {
-		text += fmt.Sprintf(", until %v", s.Stop)
-	}
-	return text
+	text := sentence(fmt.Sprintf("%s on %s", s.Pattern, x.people(s.Nodes)))
+	text.also(s.Count > 1, ", %d times each", s.Count)
+	text.also(s.Queue != "", ", one of queue %s gets each message", s.Queue)
+	text.also(s.Work > 0, ", takes %v for each", s.Work)
+	text.also(s.QueueLength > 0, ", %d may wait", s.QueueLength)
+	text.also(s.Overflow != "" && s.Overflow != Overflows()[0], ", full: %s", s.Overflow)
+	text.also(s.NoEcho, ", without echo")
+	text.also(s.Signed, ", signed")
+	text.also(s.Start > 0, ", from %v", s.Start)
+	text.also(s.Stop > 0, ", until %v", s.Stop)
+	return string(text)
 }
 
 func rate(r float64) string { return strconv.FormatFloat(r, 'f', -1, 64) }

@@ -102,9 +102,7 @@ func SplitAddress(address string) (cluster, network string) {
 func checkNetworks(c *checker) {
 	for i, n := range c.s.Networks {
 		path := fmt.Sprintf("networks[%d]", i)
-		if !nameForm.MatchString(n) {
-			c.add(path, "%q is not a name; use lower-case letters, digits and -, 40 at most", short(n))
-		} else if slices.Index(c.s.Networks, n) < i {
+		if c.name(path, n) && slices.Index(c.s.Networks, n) < i {
 			c.add(path, "%q is given twice", n)
 		}
 	}
@@ -163,9 +161,7 @@ func checkLend(c *checker, path string, l Lend) {
 			c.add(path+".cluster", "%s", why)
 		}
 	}
-	if l.As != "" && !labelForm.MatchString(l.As) {
-		c.add(path+".as", "%q is not a name; use lower-case letters, digits, '.', '_' and -", short(l.As))
-	}
+	c.labelOrNone(path+".as", "name", l.As)
 	checkNetwork(c, path+".from", l.From)
 	checkNetwork(c, path+".to", l.To)
 	if l.From == l.To {
@@ -242,39 +238,26 @@ func (l Lend) lends() string {
 	if l.Topic != "" {
 		what = "topics " + l.Topic
 	}
-	text := fmt.Sprintf("%s of %s to %s", what, l.From, l.To)
-	if l.As != "" && l.As != l.Cluster {
-		text += " as " + l.As
-	}
-	if l.Transit {
-		text += ", with what is lent to " + l.From
-	}
-	if l.Priority > 0 {
-		text += fmt.Sprintf(", priority %d", l.Priority)
-	}
-	for _, limit := range []struct {
-		most int
-		what string
-	}{{l.Messages, "messages/s"}, {int(l.Bytes), "bytes/s"}, {l.InFlight, "requests at once"}, {l.Tunnels, "tunnels at once"}} {
-		if limit.most > 0 {
-			text += fmt.Sprintf(", at most %d %s", limit.most, limit.what)
-		}
-	}
-	return text
+	text := sentence(fmt.Sprintf("%s of %s to %s", what, l.From, l.To))
+	text.also(l.As != "" && l.As != l.Cluster, " as %s", l.As)
+	text.also(l.Transit, ", with what is lent to %s", l.From)
+	text.also(l.Priority > 0, ", priority %d", l.Priority)
+	text.also(l.Messages > 0, ", at most %d messages/s", l.Messages)
+	text.also(l.Bytes > 0, ", at most %d bytes/s", int(l.Bytes))
+	text.also(l.InFlight > 0, ", at most %d requests at once", l.InFlight)
+	text.also(l.Tunnels > 0, ", at most %d tunnels at once", l.Tunnels)
+	return string(text)
 }
 
 // gateways tells what crosses between networks.
 func (p *page) gateways() {
-	title := "Gateways"
+	p.title = "Gateways"
 	for _, g := range p.x.s.Gateways {
-		text := fmt.Sprintf("%s (%d)", p.x.index.people(g.group().Names()), max(g.Count, 1))
-		if g.Start > 0 || g.Every > 0 {
-			text += fmt.Sprintf(", from %v on", g.Start)
-		}
-		p.entry(title, "%s", text)
-		title = ""
+		text := sentence(fmt.Sprintf("%s (%d)", p.x.index.people(g.Names()), max(g.Count, 1)))
+		text.also(g.Start > 0 || g.Every > 0, ", from %v on", g.Start)
+		p.entry("%s", text)
 		for _, l := range g.Lend {
-			p.entry(title, "  lend %s", l.lends())
+			p.entry("  lend %s", l.lends())
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestAnImpossibleFederationIsRefused(t *testing.T) {
 func TestAFederationExpandsToItself(t *testing.T) {
 	// Gateways have names that actions and links may use and that "*" leaves out of members and callers;
 	// what is expanded expands to itself, and is told to people.
-	s, err := scenario.Parse("f.yaml", []byte(two+`gateways:
+	x := expand(t, two+`gateways:
   - {name: g, count: 2, lend: [{cluster: geo, from: eu, to: us, as: far, transit: true, in_flight: 9}]}
 links:
   - {between: [g, network:eu], latency: 40ms}
@@ -71,13 +71,8 @@ workload:
 timeline:
   - {at: 1s, do: crash, nodes: g2, for: 1s}
   - {at: 3s, do: partition, between: [network:eu, g], for: 1s}
-`))
-	require.NoError(t, err)
-	x, err := s.Expand()
-	require.NoError(t, err)
-	again, err := x.Expand()
-	require.NoError(t, err)
-	require.Equal(t, x, again)
+`)
+	stays(t, x)
 	require.Equal(t, []string{"c1", "c2", "m", "e1", "e2"}, x.Clusters[0].Members)
 	require.Equal(t, []string{"c1", "c2", "m"}, x.Workload[0].From)
 	require.Equal(t, [][]string{{"e1", "e2"}, {"g1", "g2"}}, x.Timeline[2].Between)

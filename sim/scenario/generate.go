@@ -49,11 +49,11 @@ func generated(s Scenario) Scenario {
 	}
 	r := g.stream("shape")
 	if g.s.Duration == 0 {
-		g.s.Duration = second(r.moment(g.r.Duration.Min, g.r.Duration.Max))
+		g.s.Duration = second(r.within(g.r.Duration))
 	}
 	if len(g.s.Nodes) == 0 {
 		g.nodes(r)
-		g.clients(g.r.Clients.draw(g.stream("clients")))
+		g.clients(draw(g.stream("clients"), g.r.Clients))
 		if len(g.s.Links) == 0 {
 			g.links(g.stream("links"))
 		}
@@ -67,9 +67,6 @@ func generated(s Scenario) Scenario {
 
 func (g *generator) stream(name string) stream { return newStream(g.s.Seed, "generate", name) }
 
-func (c Counts) draw(r stream) int         { return int(r.between(int64(c.Min), int64(c.Max))) }
-func (d Durations) draw(r stream) Duration { return r.moment(d.Min, d.Max) }
-
 // second rounds down to whole seconds, but not to none.
 func second(d Duration) Duration {
 	const s = Duration(time.Second)
@@ -78,14 +75,14 @@ func second(d Duration) Duration {
 
 // nodes draws members, callers and bystanders, and spreads them over zones.
 func (g *generator) nodes(r stream) {
-	zones := g.r.Zones.draw(r)
+	zones := draw(r, g.r.Zones)
 	for _, kind := range []struct {
 		name  string
 		count int
 	}{
-		{"m", max(g.r.Members.draw(r), 1)},
-		{"c", max(g.r.Callers.draw(r), 1)},
-		{"b", g.r.Bystanders.draw(r)},
+		{"m", max(draw(r, g.r.Members), 1)},
+		{"c", max(draw(r, g.r.Callers), 1)},
+		{"b", draw(r, g.r.Bystanders)},
 	} {
 		for z := range zones {
 			count := kind.count / zones
@@ -127,14 +124,14 @@ func (g *generator) links(r stream) {
 		for _, b := range g.zones[i:] {
 			l := Link{
 				Between: []string{"zone:" + a, "zone:" + b},
-				Latency: g.r.Latency.draw(r), Jitter: g.r.Jitter.draw(r), Mbps: g.r.Mbps.draw(r),
+				Latency: r.within(g.r.Latency), Jitter: r.within(g.r.Jitter), Mbps: draw(r, g.r.Mbps),
 			}
 			if a == b {
 				l.Latency = max(l.Latency/10, Duration(100*time.Microsecond))
 				l.Jitter /= 10
 			}
 			if r.chance(2) {
-				l.Loss = Share(r.between(int64(g.r.Loss.Min), int64(g.r.Loss.Max)))
+				l.Loss = draw(r, g.r.Loss)
 			} else {
 				l.Loss = g.r.Loss.Min
 			}
@@ -164,15 +161,15 @@ func (g *generator) service(r stream) {
 	}
 	if len(g.s.Clusters) == 0 {
 		g.s.Clusters = []Cluster{{Name: "geo", Members: members}}
-		if work := g.r.Work.draw(r); work > 0 {
+		if work := r.within(g.r.Work); work > 0 {
 			g.s.Clusters[0].Handler = Handler{Kind: "slow", Work: work, Jitter: r.moment(0, work)}
 		}
 	}
 	if len(g.s.Workload) == 0 {
 		others := g.kinds(g.stream("kinds"))
 		for _, w := range []Work{{Name: "idem", Idempotent: true}, {Name: "once"}} {
-			w.From, w.To, w.Rate = callers, g.s.Clusters[0].Name, float64(g.r.Rate.draw(r))
-			w.Size = Bytes(r.between(int64(g.r.Size.Min), int64(g.r.Size.Max)))
+			w.From, w.To, w.Rate = callers, g.s.Clusters[0].Name, float64(draw(r, g.r.Rate))
+			w.Size = draw(r, g.r.Size)
 			g.s.Workload = append(g.s.Workload, w)
 		}
 		g.patterns(g.stream("patterns"), callers, members, others)

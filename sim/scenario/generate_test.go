@@ -14,6 +14,14 @@ import (
 	"github.com/arke-mesh/arke/sim/scenario"
 )
 
+// drawn is a scenario that a seed draws.
+func drawn(t *testing.T, seed uint64, r scenario.Ranges) scenario.Scenario {
+	t.Helper()
+	s, err := scenario.Generate(seed, r)
+	require.NoError(t, err, "seed %d", seed)
+	return s
+}
+
 func TestSeedsGenerateDifferentScenariosWithinTheRanges(t *testing.T) {
 	// Whatever the seed, the result is valid and within the ranges, the same
 	// seed gives the same one, and together the seeds reach every kind of
@@ -26,14 +34,10 @@ func TestSeedsGenerateDifferentScenariosWithinTheRanges(t *testing.T) {
 	}
 	reached := map[string]int{}
 	for seed := uint64(1); seed <= 300; seed++ {
-		s, err := scenario.Generate(seed, ranges)
-		require.NoError(t, err)
-		again, err := scenario.Generate(seed, ranges)
-		require.NoError(t, err)
-		require.Equal(t, s, again)
+		s := drawn(t, seed, ranges)
+		require.Equal(t, s, drawn(t, seed, ranges))
 
-		x, err := s.Expand()
-		require.NoError(t, err, "seed %d", seed)
+		x := expanded(t, s)
 		require.Nil(t, x.Generate)
 		require.GreaterOrEqual(t, len(x.Clusters[0].Members), 2)
 		require.LessOrEqual(t, len(x.Clusters[0].Members), 4)
@@ -70,10 +74,7 @@ func TestSeedsAttachClientsAndTakeTheirRelaysAway(t *testing.T) {
 	ranges := scenario.Ranges{Clients: scenario.Counts{Min: 2, Max: 6}, Faults: []string{"crash", "silence", "stop", "pause", "partition"}}
 	reached := map[string]int{}
 	for seed := uint64(1); seed <= 200; seed++ {
-		s, err := scenario.Generate(seed, ranges)
-		require.NoError(t, err)
-		x, err := s.Expand()
-		require.NoError(t, err, "seed %d", seed)
+		x := expanded(t, drawn(t, seed, ranges))
 		index := scenario.NewIndex(x)
 		clients := 0
 		for _, name := range index.Names() {
@@ -105,12 +106,9 @@ func TestOneMemberAlwaysStays(t *testing.T) {
 	// Generated faults of nodes never take every member away at once: there
 	// would be nothing left to demand.
 	for seed := uint64(1); seed <= 200; seed++ {
-		s, err := scenario.Generate(seed, scenario.Ranges{
+		x := expanded(t, drawn(t, seed, scenario.Ranges{
 			Members: scenario.Counts{Min: 2, Max: 2}, Faults: []string{"crash", "pause", "stop"}, Strikes: scenario.Counts{Min: 8, Max: 8},
-		})
-		require.NoError(t, err)
-		x, err := s.Expand()
-		require.NoError(t, err)
+		}))
 		away := map[string]bool{}
 		for _, a := range x.Timeline {
 			for _, name := range a.Nodes {

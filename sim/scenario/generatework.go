@@ -22,8 +22,8 @@ func (g *generator) kinds(r stream) []string {
 // published.
 func (g *generator) patterns(r stream, callers, members, kinds []string) {
 	for _, kind := range kinds {
-		w := Work{Name: kind, Kind: kind, From: callers, To: g.s.Clusters[0].Name, Rate: float64(g.r.Rate.draw(r))}
-		w.Size = Bytes(r.between(int64(g.r.Size.Min), int64(g.r.Size.Max)))
+		w := Work{Name: kind, Kind: kind, From: callers, To: g.s.Clusters[0].Name, Rate: float64(draw(r, g.r.Rate))}
+		w.Size = draw(r, g.r.Size)
 		switch kind {
 		case "survey", "broadcast":
 			w.Rate = max(1, w.Rate/10)

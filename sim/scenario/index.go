@@ -55,15 +55,20 @@ func NewIndex(s Scenario) *Index {
 	for _, l := range s.Links {
 		var ends [2]map[string]bool
 		for i := 0; i < 2 && i < len(l.Between); i++ {
-			ends[i] = map[string]bool{}
 			found, _ := x.Select(l.Between[i])
-			for _, name := range found {
-				ends[i][name] = true
-			}
+			ends[i] = setOf(found)
 		}
 		x.ends = append(x.ends, ends)
 	}
 	return x
+}
+
+func setOf(names []string) map[string]bool {
+	in := make(map[string]bool, len(names))
+	for _, name := range names {
+		in[name] = true
+	}
+	return in
 }
 
 // Names returns the names of the nodes of a group.
@@ -131,17 +136,17 @@ func (x *Index) find(selector string) ([]int, error) {
 		}
 		return all, nil
 	}
-	if zone, ok := strings.CutPrefix(selector, "zone:"); ok {
-		if found := x.zones[zone]; len(found) > 0 {
+	for _, in := range []struct {
+		what  string
+		nodes map[string][]int
+	}{{"zone", x.zones}, {"network", x.networks}} {
+		name, ok := strings.CutPrefix(selector, in.what+":")
+		if found := in.nodes[name]; ok && len(found) > 0 {
 			return found, nil
 		}
-		return nil, fmt.Errorf("no node is in zone %q%s", short(zone), hint(zone, x.zoneNames()))
-	}
-	if network, ok := strings.CutPrefix(selector, "network:"); ok {
-		if found := x.networks[network]; len(found) > 0 {
-			return found, nil
+		if ok {
+			return nil, fmt.Errorf("no node is in %s %q%s", in.what, short(name), hint(name, sortedKeys(in.nodes)))
 		}
-		return nil, fmt.Errorf("no node is in network %q%s", short(network), hint(network, sortedKeys(x.networks)))
 	}
 	if pos, ok := x.at[selector]; ok {
 		return []int{pos}, nil
@@ -168,16 +173,6 @@ func (x *Index) link(a, b string) int {
 		}
 	}
 	return -1
-}
-
-func (x *Index) zoneNames() []string {
-	var names []string
-	for _, n := range x.nodes {
-		if n.Zone != "" && !slices.Contains(names, n.Zone) {
-			names = append(names, n.Zone)
-		}
-	}
-	return names
 }
 
 // known are the names a selector may be, groups first.

@@ -5,6 +5,7 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -396,10 +396,28 @@ func (p *problems) natural(path string, v int) {
 	}
 }
 
-// label checks a name; what is "name" or "label".
-func (p *problems) label(path, what, name string) {
-	if !labelForm.MatchString(name) {
+// name checks the name of a scenario, a group or a network.
+func (p *problems) name(path, name string) bool {
+	ok := nameForm.MatchString(name)
+	if !ok {
+		p.add(path, "%q is not a name; use lower-case letters, digits and -, 40 at most", short(name))
+	}
+	return ok
+}
+
+// label checks a word that may have points; what is "name" or "label".
+func (p *problems) label(path, what, name string) bool {
+	ok := labelForm.MatchString(name)
+	if !ok {
 		p.add(path, "%q is not a %s; use lower-case letters, digits, '.', '_' and -", short(name), what)
+	}
+	return ok
+}
+
+// labelOrNone is label for what may be left out.
+func (p *problems) labelOrNone(path, what, name string) {
+	if name != "" {
+		p.label(path, what, name)
 	}
 }
 
@@ -437,7 +455,7 @@ func (p problems) in(file string, lines map[string]int) problems {
 			p[i].Line = lineOf(p[i].Path, lines)
 		}
 	}
-	sort.SliceStable(p, func(i, j int) bool { return p[i].Line < p[j].Line })
+	slices.SortStableFunc(p, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return p
 }
 

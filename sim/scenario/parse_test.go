@@ -281,14 +281,9 @@ func FuzzParse(f *testing.F) {
 			require.NotEmpty(t, err.Error())
 			return
 		}
-		x, err := s.Expand()
-		require.NoError(t, err)
-		if len(x.Timeline) > 5000 {
-			return
+		if x := expanded(t, s); len(x.Timeline) <= 5000 {
+			require.Equal(t, x, expanded(t, x))
 		}
-		again, err := x.Expand()
-		require.NoError(t, err)
-		require.Equal(t, x, again)
 	})
 }
 
@@ -401,14 +396,7 @@ func TestEveryKindOfWorkIsExplicitAfterExpansion(t *testing.T) {
 
 func TestSubscriptionsStayAsTheyAreThroughFiles(t *testing.T) {
 	// The expanded form is a file again, as YAML and as JSON.
-	s := expand(t, busy)
-	for _, encode := range []func(any) ([]byte, error){json.Marshal, yaml.Marshal} {
-		text, err := encode(s)
-		require.NoError(t, err)
-		again, err := scenario.Parse("again", text)
-		require.NoError(t, err)
-		require.Equal(t, s, again)
-	}
+	stays(t, expand(t, busy))
 }
 
 func TestFewerSubscriptionsAndMessagesAreSmaller(t *testing.T) {
@@ -433,15 +421,12 @@ func TestGenerateDrawsOtherKindsOfWorkIfTheFileWantsThem(t *testing.T) {
 	// a list there are requests only, and they are the same with one.
 	seen := map[string]int{}
 	for seed := uint64(1); seed <= 40; seed++ {
-		plain, err := scenario.Generate(seed, scenario.Ranges{})
-		require.NoError(t, err)
-		mixed, err := scenario.Generate(seed, scenario.Ranges{Kinds: scenario.WorkKinds()})
-		require.NoError(t, err)
+		plain := drawn(t, seed, scenario.Ranges{})
+		mixed := drawn(t, seed, scenario.Ranges{Kinds: scenario.WorkKinds()})
 		require.Len(t, plain.Workload, 2)
 		require.Equal(t, plain.Workload, mixed.Workload[:2])
 		require.Equal(t, plain.Timeline, mixed.Timeline)
-		_, err = mixed.Expand()
-		require.NoError(t, err)
+		expanded(t, mixed)
 		for _, w := range mixed.Workload[2:] {
 			seen[w.Kind]++
 			require.Equal(t, w.Kind == "publish", len(mixed.Subscriptions) > 0 && w.To != mixed.Clusters[0].Name)

@@ -56,6 +56,9 @@ func (s stream) moment(lo, hi Duration) Duration {
 	return d
 }
 
+// within returns a moment of a range.
+func (s stream) within(d Durations) Duration { return s.moment(d.Min, d.Max) }
+
 // chance is true once in so many times.
 func (s stream) chance(n int64) bool { return s.below(n) == 0 }
 

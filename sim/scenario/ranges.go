@@ -35,107 +35,54 @@ type Ranges struct {
 	Calm       Duration  `yaml:"calm,omitempty" json:"calm,omitempty"`            // without faults at the beginning and at the end; default 2s
 }
 
-// Counts is a range of whole numbers, which files write as "3..8" or "5".
-type Counts struct{ Min, Max int }
+// Range is a range of values, which files write as "1s..5s", or as one of them.
+type Range[T int | Duration | Share | Bytes] struct{ Min, Max T }
 
-// Durations is a range of durations: "1s..5s".
-type Durations struct{ Min, Max Duration }
-
-// Shares is a range of shares: "0%..5%".
-type Shares struct{ Min, Max Share }
-
-// Sizes is a range of sizes: "16B..4KiB".
-type Sizes struct{ Min, Max Bytes }
-
-// The text forms of ranges.
-var (
-	_ encoding.TextUnmarshaler = (*Counts)(nil)
-	_ encoding.TextUnmarshaler = (*Durations)(nil)
-	_ encoding.TextUnmarshaler = (*Shares)(nil)
-	_ encoding.TextUnmarshaler = (*Sizes)(nil)
+// The ranges that there are.
+type (
+	Counts    = Range[int]
+	Durations = Range[Duration]
+	Shares    = Range[Share]
+	Sizes     = Range[Bytes]
 )
 
 // MarshalText implements encoding.TextMarshaler.
-func (c Counts) MarshalText() ([]byte, error) {
-	return []byte(fmt.Sprintf("%d..%d", c.Min, c.Max)), nil
-}
+func (r Range[T]) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%v..%v", r.Min, r.Max), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (c *Counts) UnmarshalText(text []byte) error {
-	number := func(n *int) func([]byte) error {
-		return func(text []byte) (err error) {
-			*n, err = strconv.Atoi(string(text))
-			if err != nil || *n < 0 || *n > math.MaxInt32 {
-				return fmt.Errorf("%q is not a range of numbers; write it like 3..8", text)
-			}
-			return nil
-		}
-	}
-	if err := ends(text, number(&c.Min), number(&c.Max)); err != nil {
-		return err
-	}
-	return inOrder(text, c.Min <= c.Max)
-}
-
-// MarshalText implements encoding.TextMarshaler.
-func (d Durations) MarshalText() ([]byte, error) {
-	return []byte(fmt.Sprintf("%v..%v", d.Min, d.Max)), nil
-}
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (d *Durations) UnmarshalText(text []byte) error {
-	if err := ends(text, d.Min.UnmarshalText, d.Max.UnmarshalText); err != nil {
-		return err
-	}
-	if d.Min < 0 || d.Max > MaxDuration {
-		return fmt.Errorf("%q is not between 0 and %v", text, MaxDuration)
-	}
-	return inOrder(text, d.Min <= d.Max)
-}
-
-// MarshalText implements encoding.TextMarshaler.
-func (s Shares) MarshalText() ([]byte, error) {
-	return []byte(fmt.Sprintf("%v..%v", s.Min, s.Max)), nil
-}
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (s *Shares) UnmarshalText(text []byte) error {
-	if err := ends(text, s.Min.UnmarshalText, s.Max.UnmarshalText); err != nil {
-		return err
-	}
-	return inOrder(text, s.Min <= s.Max)
-}
-
-// MarshalText implements encoding.TextMarshaler.
-func (s Sizes) MarshalText() ([]byte, error) {
-	return []byte(fmt.Sprintf("%v..%v", s.Min, s.Max)), nil
-}
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (s *Sizes) UnmarshalText(text []byte) error {
-	if err := ends(text, s.Min.UnmarshalText, s.Max.UnmarshalText); err != nil {
-		return err
-	}
-	return inOrder(text, s.Min <= s.Max)
-}
-
-// ends reads "A..B", or "A" for both.
-func ends(text []byte, low, high func([]byte) error) error {
-	a, b, ok := strings.Cut(string(text), "..")
+func (r *Range[T]) UnmarshalText(text []byte) error {
+	low, high, ok := strings.Cut(string(text), "..")
 	if !ok {
-		b = a
+		high = low
 	}
-	if err := low([]byte(a)); err != nil {
+	if err := readEnd(&r.Min, low); err != nil {
 		return err
 	}
-	return high([]byte(b))
-}
-
-func inOrder(text []byte, ok bool) error {
-	if !ok {
+	if err := readEnd(&r.Max, high); err != nil {
+		return err
+	}
+	if r.Min > r.Max {
 		return fmt.Errorf("%q ends before it begins", text)
 	}
 	return nil
+}
+
+// readEnd reads one end of a range: a whole number, or a value with a unit.
+func readEnd(v any, text string) (err error) {
+	n, whole := v.(*int)
+	if !whole {
+		return v.(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
+	}
+	*n, err = strconv.Atoi(text)
+	if err != nil || *n < 0 || *n > math.MaxInt32 {
+		return fmt.Errorf("%q is not a range of numbers; write it like 3..8", text)
+	}
+	return nil
+}
+
+// draw returns a value of a range.
+func draw[T int | Share | Bytes](s stream, r Range[T]) T {
+	return T(s.between(int64(r.Min), int64(r.Max)))
 }
 
 // withDefaults fills in what is left out.
@@ -201,6 +148,16 @@ func (c *checker) ranges() {
 	} {
 		if f.Min < f.least || f.Max > f.most {
 			c.add("generate."+f.name, "%d..%d is not within %d..%d", f.Min, f.Max, f.least, f.most)
+		}
+	}
+	for _, f := range []struct {
+		name string
+		Durations
+	}{
+		{"duration", r.Duration}, {"work", r.Work}, {"latency", r.Latency}, {"jitter", r.Jitter}, {"lasting", r.Lasting},
+	} {
+		if f.Min < 0 || f.Max > MaxDuration {
+			c.add("generate."+f.name, "\"%v..%v\" is not between 0 and %v", f.Min, f.Max, MaxDuration)
 		}
 	}
 	if r.Size.Min < 8 || r.Size.Max > 1<<20 {

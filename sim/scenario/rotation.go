@@ -37,16 +37,13 @@ func rotates(a Action, who string) string {
 	case "revoke":
 		return "revoked: " + who + ", all are to know within " + SpreadTakes(a).String()
 	}
-	text := "the network's key is rotated: "
+	text := sentence("the network's key is rotated: ")
 	if a.On != "" {
-		text = "the key of " + a.On + " is rotated: "
+		text = sentence("the key of " + a.On + " is rotated: ")
 	}
-	text += who
-	if a.Every > 0 {
-		text += ", one each " + a.Every.String()
-	}
-	if a.For > 0 {
-		return text + ", the old one ends after " + a.For.String()
-	}
-	return text + ", without overlap"
+	text.also(true, "%s", who)
+	text.also(a.Every > 0, ", one each %v", a.Every)
+	text.also(a.For > 0, ", the old one ends after %v", a.For)
+	text.also(a.For == 0, ", without overlap")
+	return string(text)
 }

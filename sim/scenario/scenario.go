@@ -4,6 +4,7 @@
 package scenario
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -208,26 +209,12 @@ func actionInfo(name string) (ActionInfo, bool) {
 // in the order of the type.
 func (a Action) given() []string {
 	var fields []string
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{
-		{"nodes", len(a.Nodes) > 0},
-		{"between", len(a.Between) > 0},
-		{"for", a.For != 0},
-		{"every", a.Every != 0},
-		{"down", a.Down != 0},
-		{"factor", a.Factor != 0},
-		{"offset", a.Offset != 0},
-		{"drift", a.Drift != 0},
-		{"share", a.Share != 0},
-		{"mode", a.Mode != ""},
-		{"on", a.On != ""},
-		{"link", a.Link != nil},
-		{"work", a.Work != nil},
-	} {
-		if f.set {
-			fields = append(fields, f.name)
+	v := reflect.ValueOf(a)
+	for i := range v.NumField() {
+		name, f := tagOf(v.Type().Field(i)), v.Field(i)
+		empty := f.IsZero() || f.Kind() == reflect.Slice && f.Len() == 0
+		if !empty && name != "at" && name != "do" {
+			fields = append(fields, name)
 		}
 	}
 	return fields

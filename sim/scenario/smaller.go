@@ -80,10 +80,8 @@ func (c *candidates) faults() []fault {
 			all[owner] = append(all[owner], i)
 			open[owner] = a.Do == "degrade" // its end may come in parts
 		}
-		if x.strikes(a) {
-			all, bars, open = append(all, fault{i}), append(bars, bar{Action: a}), append(open, true)
-		} else if owner < 0 {
-			all, bars, open = append(all, fault{i}), append(bars, bar{Action: a}), append(open, false)
+		if strikes := x.strikes(a); strikes || owner < 0 {
+			all, bars, open = append(all, fault{i}), append(bars, bar{Action: a}), append(open, strikes)
 		}
 	}
 	return all

@@ -21,9 +21,9 @@ func (g *generator) timeline(r stream) {
 	if len(kinds) == 0 {
 		kinds = []string{g.r.Faults[r.below(int64(len(g.r.Faults)))]}
 	}
-	for range g.r.Strikes.draw(r) {
+	for range draw(r, g.r.Strikes) {
 		kind := kinds[r.below(int64(len(kinds)))]
-		last := min(g.r.Lasting.draw(r), g.s.Duration/2)
+		last := min(r.within(g.r.Lasting), g.s.Duration/2)
 		at := r.moment(g.r.Calm, g.s.Duration-g.r.Calm-last)
 		if at < 0 || at+last > g.s.Duration {
 			continue // there is no room between the calms
@@ -88,9 +88,9 @@ func (g *generator) strikeLinks(r stream, a Action) (Action, bool) {
 	switch a.Do {
 	case "degrade":
 		a.Link = &Link{
-			Latency: g.r.Latency.draw(r) * Duration(r.between(1, 10)),
-			Jitter:  g.r.Jitter.draw(r),
-			Loss:    Share(r.between(int64(g.r.Loss.Min), int64(g.r.Loss.Max))),
+			Latency: r.within(g.r.Latency) * Duration(r.between(1, 10)),
+			Jitter:  r.within(g.r.Jitter),
+			Loss:    draw(r, g.r.Loss),
 		}
 	case "swizzle":
 		a.Between = [][]string{g.some(r, first, 3), g.some(r, second, 3)}
