@@ -123,8 +123,6 @@ func (c *conn) bounce(sender int) {
 	}
 	c.bounced = true
 	c.n.after(takes, c.key(kindConnDown, sender, 1), func() {
-		c.n.mu.Lock()
-		defer c.n.mu.Unlock()
 		if c.ends[sender].state == stateUp {
 			c.breakEnd(sender, ErrConnLost, false)
 		}
@@ -136,8 +134,6 @@ func (c *conn) bounce(sender int) {
 func (c *conn) expire(end int) {
 	armed := c.n.now()
 	c.n.after(c.n.cfg.DeadAfter, c.key(kindExpire, end, 0), func() {
-		c.n.mu.Lock()
-		defer c.n.mu.Unlock()
 		lasts := func(p *path) bool { return p.blocked() && p.since <= armed }
 		if lasts(c.path(end)) || lasts(c.path(1-end)) || c.ends[1-end].state == stateSilent {
 			c.breakEnd(end, ErrConnLost, true)
@@ -264,11 +260,7 @@ type local struct{ *stream }
 func (l *local) PeerGone() bool {
 	l.stream.c.n.mu.Lock()
 	defer l.stream.c.n.mu.Unlock()
-	switch l.stream.c.ends[1-l.stream.end].state {
-	case stateUp, stateSilent:
-		return false
-	}
-	return true
+	return l.stream.c.ends[1-l.stream.end].state == stateClosed
 }
 
 var _ net.Conn = (*local)(nil)

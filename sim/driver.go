@@ -135,14 +135,18 @@ func (d *driver) push(e *event) *event {
 	return e
 }
 
-// soon queues an event for this instant.
+// soon queues an event for this instant, which takes the lock if it needs it.
 func (d *driver) soon(k key, apply func()) *event {
 	return d.push(&event{at: d.now(), key: k, apply: apply})
 }
 
-// after queues an event.
+// after queues an event during which the lock is held.
 func (d *driver) after(wait time.Duration, k key, apply func()) *event {
-	return d.push(&event{at: d.now() + int64(max(0, wait)), key: k, apply: apply})
+	return d.push(&event{at: d.now() + int64(max(0, wait)), key: k, apply: func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		apply()
+	}})
 }
 
 // cancel takes e out of the queue and reports whether that came in time.
@@ -194,9 +198,7 @@ func (d *driver) Go(name string, f func()) { d.At(0, name, f) }
 func (d *driver) Note(name, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.push(&event{
-		at: d.now(), key: key{kind: kindNote, name: name + ": " + text}, apply: func() {},
-	})
+	d.soon(key{kind: kindNote, name: name + ": " + text}, func() {})
 }
 
 // inject applies f as an event of its own and returns when that is done, so

@@ -163,7 +163,9 @@ func (f faults) Break(a, b []string) {
 	f.n.inject("break "+strings.Join(a, ",")+" from "+strings.Join(b, ","), func() {
 		for _, from := range a {
 			for _, to := range b {
-				f.n.breakAll(f.n.host(from), f.n.host(to))
+				if p := f.n.host(from).proc; p != nil && from != to {
+					p.breakAll(f.n.host(to))
+				}
 			}
 		}
 	})
@@ -293,16 +295,13 @@ func (p *path) block(clog, on bool) {
 
 // expire plans the end of the path's connections.
 func (p *path) expire() {
-	for _, h := range []*host{p.from, p.to} {
-		other := p.from
-		if h == p.from {
-			other = p.to
-		}
-		if h.proc == nil {
+	for _, ends := range [][2]*host{{p.from, p.to}, {p.to, p.from}} {
+		proc, other := ends[0].proc, ends[1]
+		if proc == nil {
 			continue
 		}
-		for _, c := range h.proc.conns[other.index] {
-			c.expire(c.endOf(h.proc))
+		for _, c := range proc.conns[other.index] {
+			c.expire(c.endOf(proc))
 		}
 	}
 }

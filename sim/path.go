@@ -436,12 +436,3 @@ func (x *paths) indexes(names []string) map[uint32]bool {
 	}
 	return set
 }
-
-func (x *paths) breakAll(a, b *host) {
-	if a.proc == nil || a == b {
-		return
-	}
-	for _, c := range slices.Clone(a.proc.conns[b.index]) {
-		c.breakEnd(c.endOf(a.proc), ErrConnLost, true)
-	}
-}

@@ -118,13 +118,7 @@ func (p *process) attach(c *conn, end int) {
 // detach removes a connection that is gone.
 func (p *process) detach(c *conn, end int) {
 	other := c.ends[1-end].host
-	rest := p.conns[other.index]
-	for i := range rest {
-		if rest[i] == c {
-			rest = append(rest[:i:i], rest[i+1:]...)
-			break
-		}
-	}
+	rest := slices.DeleteFunc(slices.Clone(p.conns[other.index]), func(o *conn) bool { return o == c })
 	if len(rest) > 0 {
 		p.conns[other.index] = rest
 		return
@@ -133,11 +127,7 @@ func (p *process) detach(c *conn, end int) {
 	if p.state != stateUp || c.local() {
 		return // nobody is told any more
 	}
-	p.downs[other.index] = p.n.soon(p.key(kindPeer, other.index, c.number), func() {
-		p.n.mu.Lock()
-		defer p.n.mu.Unlock()
-		p.peerDown(other)
-	})
+	p.downs[other.index] = p.n.after(0, p.key(kindPeer, other.index, c.number), func() { p.peerDown(other) })
 }
 
 // peerDown tells the handler and the router that the last connection is gone.

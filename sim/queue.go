@@ -216,7 +216,7 @@ func (c *clock) AfterFunc(label string, d time.Duration, f func()) overlay.Timer
 	k := c.p.key(kindTimer, 0, 0)
 	k.name = label
 	d = time.Duration(c.p.host.skew.Load().real(int64(d)))
-	return &timer{n: n, event: n.after(d, k, func() { n.user.Go(f) })}
+	return &timer{n: n, event: n.push(&event{at: n.now() + int64(max(0, d)), key: k, apply: func() { n.user.Go(f) }})}
 }
 
 // instant is when the host's clock will show t.

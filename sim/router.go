@@ -89,9 +89,7 @@ func (r *router) Closest(ctx context.Context, k overlay.Key, count int) ([]peer.
 	r.waiting = append(r.waiting, s)
 	event := r.p.key(kindLookup, 0, number)
 	event.name = string(k[:])
-	n.soon(event, func() {
-		r.begin(s, target, count, number)
-	})
+	n.after(0, event, func() { r.begin(s, target, count, number) })
 	n.mu.Unlock()
 	var err error
 	select {
@@ -109,15 +107,10 @@ func (r *router) Closest(ctx context.Context, k overlay.Key, count int) ([]peer.
 // begin walks the tables of the others as they are now; what comes of it is
 // learned, and told to the caller, when the answers would be there.
 func (r *router) begin(s *search, target overlay.Place, count int, number uint64) {
-	n := r.p.n
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	s.result = r.walk(target, max(count, bucketSize))
 	s.result.found = s.result.found[:min(count, len(s.result.found))]
 	s.begun = true
-	n.after(r.duration(s.result), r.p.key(kindFound, 0, number), func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
+	r.p.n.after(r.duration(s.result), r.p.key(kindFound, 0, number), func() {
 		r.learn(s.result)
 		r.finish(s)
 	})
@@ -131,12 +124,9 @@ func (r *router) walk(target overlay.Place, width int) lookup {
 
 // finish lets the caller of s return.
 func (r *router) finish(s *search) {
-	for i := range r.waiting {
-		if r.waiting[i] == s {
-			r.waiting = append(r.waiting[:i:i], r.waiting[i+1:]...)
-			close(s.done)
-			return
-		}
+	if i := slices.Index(r.waiting, s); i >= 0 {
+		r.waiting = slices.Delete(r.waiting, i, i+1)
+		close(s.done)
 	}
 }
 
@@ -252,19 +242,13 @@ func (r *router) lookAround(wait time.Duration) {
 	n := r.p.n
 	n.cancel(r.refresh)
 	r.refresh = n.after(wait, r.p.key(kindRefresh, 0, 0), func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
 		if r.p.state != stateUp {
 			return
 		}
 		r.looked = n.now()
 		for _, l := range r.survey() {
 			r.surveys++
-			n.after(r.duration(l), r.p.key(kindLearn, 0, r.surveys), func() {
-				n.mu.Lock()
-				defer n.mu.Unlock()
-				r.learn(l)
-			})
+			n.after(r.duration(l), r.p.key(kindLearn, 0, r.surveys), func() { r.learn(l) })
 		}
 		wait := n.cfg.Refresh
 		if r.round++; r.round <= 2 {
@@ -307,8 +291,6 @@ func (r *router) gone(s state) {
 		}
 		q := h.proc
 		n.after(n.modelled(r.p.host, h).Latency, q.key(kindLearn, r.p.host.index, r.p.incarnation), func() {
-			n.mu.Lock()
-			defer n.mu.Unlock()
 			if len(q.conns[r.p.host.index]) == 0 && !n.severed(r.p.host, h) {
 				q.router.forget(self)
 			}

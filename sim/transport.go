@@ -92,10 +92,13 @@ func (t *transport) Disconnect(id peer.ID) {
 	p := t.p
 	p.n.mu.Lock()
 	defer p.n.mu.Unlock()
-	h := p.n.byPeer[id]
-	if h == nil {
-		return
+	if h := p.n.byPeer[id]; h != nil {
+		p.breakAll(h)
 	}
+}
+
+// breakAll ends every connection with a host.
+func (p *process) breakAll(h *host) {
 	for _, c := range slices.Clone(p.conns[h.index]) {
 		c.breakEnd(c.endOf(p), ErrConnLost, true)
 	}
@@ -191,7 +194,7 @@ func (p *process) dialTo(ctx context.Context, h *host) error {
 	if d == nil {
 		d = &dial{p: p, to: h}
 		p.dials[h.index] = d
-		p.n.soon(p.key(kindDial, h.index, 0), d.begin)
+		p.n.after(0, p.key(kindDial, h.index, 0), d.begin)
 	}
 	over := make(chan struct{})
 	d.waiters = append(d.waiters, over)
@@ -216,20 +219,14 @@ func (p *process) dialTo(ctx context.Context, h *host) error {
 // begin sends the SYN. The TCP and TLS handshakes take two round trips; the
 // acceptor has the connection after one and a half.
 func (d *dial) begin() {
-	n := d.p.n
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	if d.done {
 		return
 	}
+	n := d.p.n
 	there, back := n.path(d.p.host, d.to), n.path(d.to, d.p.host)
 	there.conns++
 	d.number = there.conns
-	d.giveUp = n.after(n.cfg.DialTimeout, d.p.key(kindGiveUp, d.to.index, d.number), func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		d.finish(ErrTimeout)
-	})
+	d.giveUp = n.after(n.cfg.DialTimeout, d.p.key(kindGiveUp, d.to.index, d.number), func() { d.finish(ErrTimeout) })
 	var takes time.Duration
 	for _, p := range []*path{there, back, there} {
 		one, ok := p.flight()
@@ -248,27 +245,18 @@ func (d *dial) arriveIn(wait time.Duration) {
 
 // arrive is the end of the handshake at the accepting host.
 func (d *dial) arrive() {
-	n := d.p.n
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	if d.done || d.p.state != stateUp {
 		return
 	}
-	q := d.to.proc
+	n, q := d.p.n, d.to.proc
 	if n.severed(d.p.host, d.to) || q != nil && q.state == stateSilent {
 		d.arriveIn(synRetry)
 		return
 	}
 	if !q.accepts(d.p) {
-		back, ok := n.path(d.to, d.p.host).flight()
-		if !ok {
-			return
+		if back, ok := n.path(d.to, d.p.host).flight(); ok {
+			n.after(back, d.p.key(kindRefused, d.to.index, d.number), func() { d.finish(ErrRefused) })
 		}
-		n.after(back, d.p.key(kindRefused, d.to.index, d.number), func() {
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			d.finish(ErrRefused)
-		})
 		return
 	}
 	c := newConn(d.p, q, d.number)
