@@ -6,7 +6,6 @@ package sim_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"testing"
 	"time"
@@ -25,11 +24,9 @@ func TestCrashIsSeenAsReset(t *testing.T) {
 		a, b, here, there := two(t, n)
 		begin := time.Now()
 		n.Crash("a")
-		_, err := there.Read(make([]byte, 1))
-		require.ErrorIs(t, err, sim.ErrConnLost)
+		lost(t, there)
 		about(t, 10*time.Millisecond, time.Since(begin))
-		_, err = here.Write([]byte("x"))
-		require.Error(t, err)
+		dumb(t, here)
 		require.ErrorIs(t, a.connect(b), sim.ErrDown)
 		require.False(t, a.Exec.Go(overlay.ExecKey{}, func() {}))
 		woken := make(chan struct{})
@@ -68,8 +65,7 @@ func TestSilenceIsNoticedByKeepalive(t *testing.T) {
 					start(t, n, "a")
 					want = 2*time.Second + 10*time.Millisecond
 				}
-				_, err := there.Read(make([]byte, 1))
-				require.ErrorIs(t, err, sim.ErrConnLost)
+				lost(t, there)
 				about(t, want, time.Since(begin))
 				time.Sleep(time.Millisecond)
 				require.Equal(t, []string{"up", "down"}, b.seen())
@@ -85,19 +81,15 @@ func TestPartitionHoldsWhatWasSent(t *testing.T) {
 	sim.Run(t, exact(), func(t *testing.T, n *sim.Network) {
 		a, b, here, there := two(t, n)
 		c := start(t, n, "c")
-		write := func(s string) {
-			_, err := here.Write([]byte(s))
-			require.NoError(t, err)
-		}
 		sent := time.Now()
-		write("1")
+		say(t, here, "1")
 		time.Sleep(5 * time.Millisecond) // still on its way
 		n.Partition([]string{"a", "c"}, []string{"b"})
-		write("2")
+		say(t, here, "2")
 		dialed := make(chan error, 1)
 		n.Go("dial", func() { dialed <- c.connect(b) })
 		time.Sleep(3 * time.Second)
-		write("3")
+		say(t, here, "3")
 		time.Sleep(5 * time.Millisecond) // on its way when the path heals
 		require.NoError(t, there.SetReadDeadline(time.Now()))
 		_, err := there.Read(make([]byte, 1))
@@ -133,17 +125,14 @@ func TestLongPartitionBreaksConnections(t *testing.T) {
 			n.Heal()
 			time.Sleep(20 * time.Second)
 		}
-		_, err := here.Write([]byte("x"))
-		require.NoError(t, err)
-		_, err = there.Read(make([]byte, 1))
-		require.NoError(t, err)
+		say(t, here, "x")
+		hear(t, there, "x")
 
 		n.Partition([]string{"a"}, []string{"b"})
 		time.Sleep(31 * time.Second)
 		require.Equal(t, []string{"up", "down"}, a.seen())
 		require.Equal(t, []string{"up", "down"}, b.seen())
-		_, err = here.Read(make([]byte, 1))
-		require.ErrorIs(t, err, sim.ErrConnLost)
+		lost(t, here)
 		n.Heal()
 		require.NoError(t, a.connect(b))
 	})
@@ -159,16 +148,14 @@ func TestPausedNodeMissesNothing(t *testing.T) {
 		begin := time.Now()
 		b.Clock.AfterFunc("late", time.Second, func() { fired <- time.Since(begin) })
 		stopped := b.Clock.AfterFunc("never", time.Second, func() { panic("it was stopped") })
-		_, err := here.Write([]byte("x"))
-		require.NoError(t, err)
+		say(t, here, "x")
 		time.Sleep(5 * time.Second)
 		require.Empty(t, fired)
 		require.True(t, stopped.Stop())
 		require.False(t, stopped.Stop())
 		n.Resume("b")
 		about(t, 5*time.Second, <-fired)
-		_, err = there.Read(make([]byte, 1))
-		require.NoError(t, err)
+		hear(t, there, "x")
 	})
 }
 
@@ -196,9 +183,7 @@ func TestPauseAndPartitionLoseNothing(t *testing.T) {
 					end()
 				}
 				require.NoError(t, here.CloseWrite())
-				got, err := io.ReadAll(there)
-				require.NoError(t, err)
-				require.Equal(t, "01233", string(got))
+				hearAll(t, there, "01233")
 			})
 		})
 	}
@@ -342,12 +327,10 @@ func TestOneWayCutFillsTheWindow(t *testing.T) {
 		}
 		require.Len(t, arrivals(t, there, 100*time.Millisecond), 1024)
 		require.NoError(t, here.SetWriteDeadline(time.Now().Add(time.Second)))
-		_, err := here.Write([]byte("more"))
-		require.Error(t, err)
+		dumb(t, here)
 		n.Mend([]string{"b"}, []string{"a"})
 		require.NoError(t, here.SetWriteDeadline(time.Time{}))
-		_, err = here.Write([]byte("more"))
-		require.NoError(t, err)
+		say(t, here, "more")
 		require.Equal(t, "more", arrivals(t, there, 10*time.Second))
 	})
 }
@@ -409,8 +392,7 @@ func TestBlocksOverlap(t *testing.T) {
 		require.Empty(t, arrivals(t, there, time.Second))
 		n.Clog(ab, ba, false)
 		require.NoError(t, there.SetReadDeadline(time.Time{}))
-		_, err := there.Read(make([]byte, 1))
-		require.NoError(t, err)
+		hear(t, there, "1")
 		about(t, 2770*time.Millisecond, time.Since(begin))
 
 		// Mended at 1 s and cut again. The flow has sent little of late, so its
@@ -425,8 +407,7 @@ func TestBlocksOverlap(t *testing.T) {
 		n.CutOneWay(ab, ba)
 		time.Sleep(2 * time.Second)
 		n.Mend(ab, ba)
-		_, err = there.Read(make([]byte, 1))
-		require.NoError(t, err)
+		hear(t, there, "2")
 		about(t, 4090*time.Millisecond, time.Since(begin))
 	})
 }
@@ -480,17 +461,15 @@ func TestCorruptDelivery(t *testing.T) {
 		require.Equal(t, "fine", arrivals(t, here, time.Second), "the other way")
 		begin := time.Now()
 		write(here, []byte("bad"))
-		_, err := there.Read(make([]byte, 10))
-		require.ErrorIs(t, err, sim.ErrConnLost)
+		lost(t, there)
 		about(t, 10*time.Millisecond, time.Since(begin))
-		_, err = here.Read(make([]byte, 10))
-		require.ErrorIs(t, err, sim.ErrConnLost)
+		lost(t, here)
 		about(t, 20*time.Millisecond, time.Since(begin))
 		time.Sleep(time.Millisecond)
 		require.Equal(t, []string{"up", "down"}, a.seen())
 		require.Equal(t, []string{"up", "down"}, b.seen())
 
-		here, err = a.Transport.Open(context.Background(), b.Transport.Self(), nil)
+		here, err := a.Transport.Open(context.Background(), b.Transport.Self(), nil)
 		require.NoError(t, err)
 		write(here, []byte("good"))
 		require.Equal(t, "good", arrivals(t, <-b.streams, time.Second))

@@ -95,8 +95,7 @@ func crowd(count int, d time.Duration) func(*testing.T, *sim.Network) {
 		for i := range all {
 			all[i] = &chatter{n: n, actor: &actor{name: fmt.Sprint("c", i)}}
 			all[i].Seam = n.Seam(all[i].name)
-			require.NoError(t, all[i].Transport.Start(all[i]))
-			t.Cleanup(func() { require.NoError(t, all[i].Transport.Close()) })
+			plug(t, all[i].actor, all[i])
 		}
 		for i, c := range all {
 			for _, step := range []int{1, 2, 5, 11} {

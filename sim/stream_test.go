@@ -66,13 +66,9 @@ func TestWritesOfOneStepArriveTogether(t *testing.T) {
 		_, _, here, there := two(t, n)
 		begin := time.Now()
 		for _, word := range []string{"one ", "two ", "three"} {
-			_, err := here.Write([]byte(word))
-			require.NoError(t, err)
+			say(t, here, word)
 		}
-		buffer := make([]byte, 100)
-		count, err := there.Read(buffer)
-		require.NoError(t, err)
-		require.Equal(t, "one two three", string(buffer[:count]))
+		hear(t, there, "one two three")
 		about(t, 10*time.Millisecond, time.Since(begin))
 	})
 }
@@ -81,21 +77,14 @@ func TestWritesOfOneStepArriveTogether(t *testing.T) {
 func TestStreamHalfClose(t *testing.T) {
 	sim.Run(t, exact(), func(t *testing.T, n *sim.Network) {
 		_, _, here, there := two(t, n)
-		_, err := here.Write([]byte("question"))
-		require.NoError(t, err)
+		say(t, here, "question")
 		require.NoError(t, here.CloseWrite())
-		_, err = here.Write([]byte("more"))
-		require.Error(t, err)
+		dumb(t, here)
 
-		question, err := io.ReadAll(there)
-		require.NoError(t, err)
-		require.Equal(t, "question", string(question))
-		_, err = there.Write([]byte("answer"))
-		require.NoError(t, err)
+		hearAll(t, there, "question")
+		say(t, there, "answer")
 		require.NoError(t, there.Close())
-		answer, err := io.ReadAll(here)
-		require.NoError(t, err)
-		require.Equal(t, "answer", string(answer))
+		hearAll(t, here, "answer")
 	})
 }
 
@@ -104,14 +93,12 @@ func TestStreamHalfClose(t *testing.T) {
 func TestStreamReset(t *testing.T) {
 	sim.Run(t, exact(), func(t *testing.T, n *sim.Network) {
 		_, _, here, there := two(t, n)
-		_, err := here.Write([]byte("lost"))
-		require.NoError(t, err)
+		say(t, here, "lost")
 		time.Sleep(50 * time.Millisecond)
 		require.NoError(t, here.Reset(42))
-		_, err = here.Read(make([]byte, 1))
+		_, err := here.Read(make([]byte, 1))
 		require.Error(t, err)
-		_, err = here.Write([]byte("x"))
-		require.Error(t, err)
+		dumb(t, here)
 
 		time.Sleep(50 * time.Millisecond)
 		_, err = there.Read(make([]byte, 1))
@@ -245,8 +232,7 @@ func TestStreamDeadlines(t *testing.T) {
 				about(t, d, time.Since(begin))
 
 				require.NoError(t, c.set(here, time.Time{}))
-				_, err = there.Write([]byte("x"))
-				require.NoError(t, err)
+				say(t, there, "x")
 				_, err = there.Read(full)
 				require.NoError(t, err)
 				require.NoError(t, c.call(here))

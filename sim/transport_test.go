@@ -117,21 +117,15 @@ func TestCloseIsSeenAfterTheLastByte(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			sim.Run(t, exact(), func(t *testing.T, n *sim.Network) {
 				a, b, here, there := two(t, n)
-				_, err := here.Write([]byte("goodbye"))
-				require.NoError(t, err)
+				say(t, here, "goodbye")
 				if how == "close" {
 					require.NoError(t, a.Transport.Close())
 				} else {
 					a.Transport.Disconnect(b.Transport.Self())
 				}
-				_, err = here.Write([]byte("x"))
-				require.Error(t, err)
-				buffer := make([]byte, 10)
-				count, err := there.Read(buffer)
-				require.NoError(t, err)
-				require.Equal(t, "goodbye", string(buffer[:count]))
-				_, err = there.Read(buffer)
-				require.Error(t, err)
+				dumb(t, here)
+				hear(t, there, "goodbye")
+				lost(t, there)
 				time.Sleep(time.Millisecond)
 				require.Equal(t, []string{"up", "down"}, b.seen())
 			})
@@ -143,9 +137,7 @@ func TestCloseIsSeenAfterTheLastByte(t *testing.T) {
 // way, and that none begins afterwards.
 func TestNoHandlerCallAfterClose(t *testing.T) {
 	sim.Run(t, exact(), func(t *testing.T, n *sim.Network) {
-		slow := &slowHandler{actor: &actor{Seam: n.Seam("slow"), streams: make(chan overlay.Stream, 10)}, gate: make(chan struct{})}
-		require.NoError(t, slow.Transport.Start(slow))
-		a := start(t, n, "a")
+		slow, a := startSlow(t, n), start(t, n, "a")
 		_, err := a.Transport.Open(context.Background(), slow.Transport.Self(), slow.Transport.Addrs())
 		require.NoError(t, err)
 		time.Sleep(time.Second) // PeerUp blocks, HandleStream waits behind it
@@ -161,10 +153,7 @@ func TestNoHandlerCallAfterClose(t *testing.T) {
 // them blocks, while those of others go on.
 func TestHandlerCallsOfOnePeerDoNotOverlap(t *testing.T) {
 	sim.Run(t, exact(), func(t *testing.T, n *sim.Network) {
-		slow := &slowHandler{actor: &actor{Seam: n.Seam("slow"), streams: make(chan overlay.Stream, 10)}, gate: make(chan struct{})}
-		require.NoError(t, slow.Transport.Start(slow))
-		t.Cleanup(func() { require.NoError(t, slow.Transport.Close()) })
-		a, b := start(t, n, "a"), start(t, n, "b")
+		slow, a, b := startSlow(t, n), start(t, n, "a"), start(t, n, "b")
 		for _, x := range []*actor{a, b} {
 			s, err := x.Transport.Open(context.Background(), slow.Transport.Self(), slow.Transport.Addrs())
 			require.NoError(t, err)
@@ -183,6 +172,12 @@ func TestHandlerCallsOfOnePeerDoNotOverlap(t *testing.T) {
 type slowHandler struct {
 	*actor
 	gate chan struct{}
+}
+
+func startSlow(t *testing.T, n *sim.Network) *slowHandler {
+	slow := &slowHandler{actor: &actor{Seam: n.Seam("slow")}, gate: make(chan struct{})}
+	plug(t, slow.actor, slow)
+	return slow
 }
 
 func (s *slowHandler) PeerUp(peer.ID)              { s.note("enter"); <-s.gate }
@@ -222,9 +217,14 @@ func (a *actor) seen() []string {
 // start starts an actor, or the next incarnation of one.
 func start(t *testing.T, n *sim.Network, name string) *actor {
 	a := &actor{name: name, Seam: n.Seam(name), streams: make(chan overlay.Stream, 1024)}
-	require.NoError(t, a.Transport.Start(a))
-	t.Cleanup(func() { require.NoError(t, a.Transport.Close()) })
+	plug(t, a, a)
 	return a
+}
+
+// plug starts the transport of an actor, which tells h what happens.
+func plug(t *testing.T, a *actor, h overlay.TransportHandler) {
+	require.NoError(t, a.Transport.Start(h))
+	t.Cleanup(func() { require.NoError(t, a.Transport.Close()) })
 }
 
 // candidate says how to reach a.
@@ -249,6 +249,44 @@ func two(t *testing.T, n *sim.Network) (a, b *actor, here, there overlay.Stream)
 	a, b = start(t, n, "a"), start(t, n, "b")
 	here, there = open(t, a, b)
 	return a, b, here, there
+}
+
+// say writes something.
+func say(t *testing.T, s io.Writer, text string) {
+	t.Helper()
+	_, err := s.Write([]byte(text))
+	require.NoError(t, err)
+}
+
+// hear checks what the next Read gets.
+func hear(t *testing.T, s io.Reader, want string) {
+	t.Helper()
+	got := make([]byte, len(want)+1)
+	count, err := s.Read(got)
+	require.NoError(t, err)
+	require.Equal(t, want, string(got[:count]))
+}
+
+// hearAll checks what comes until the end.
+func hearAll(t *testing.T, s io.Reader, want string) {
+	t.Helper()
+	got, err := io.ReadAll(s)
+	require.NoError(t, err, "an end, not an error")
+	require.Equal(t, want, string(got))
+}
+
+// dumb checks that nothing can be written.
+func dumb(t *testing.T, s io.Writer) {
+	t.Helper()
+	_, err := s.Write([]byte("x"))
+	require.Error(t, err)
+}
+
+// lost checks that a stream's connection is gone.
+func lost(t *testing.T, s io.Reader) {
+	t.Helper()
+	_, err := s.Read(make([]byte, 1))
+	require.ErrorIs(t, err, sim.ErrConnLost)
 }
 
 // lines is a recorded trace as text.
@@ -276,20 +314,13 @@ func TestLocalSocketCarriesBytesUntilItIsClosed(t *testing.T) {
 		l, err := n.ListenLocal("r")
 		require.NoError(t, err)
 		client, relay := attach(t, n, l, "c")
-		_, err = client.Write([]byte("hello"))
-		require.NoError(t, err)
-		got := make([]byte, 5)
-		_, err = io.ReadFull(relay, got)
-		require.NoError(t, err)
-		require.Equal(t, "hello", string(got))
+		say(t, client, "hello")
+		hear(t, relay, "hello")
 
-		_, err = relay.Write([]byte("bye"))
-		require.NoError(t, err)
+		say(t, relay, "bye")
 		require.NoError(t, relay.Close())
 		time.Sleep(time.Millisecond)
-		rest, err := io.ReadAll(client)
-		require.NoError(t, err, "an end, not an error")
-		require.Equal(t, "bye", string(rest))
+		hearAll(t, client, "bye")
 		_, err = client.Write([]byte("anybody?"))
 		require.ErrorIs(t, err, syscall.EPIPE)
 		require.NoError(t, client.Close())
@@ -343,21 +374,17 @@ func TestLocalSocketsBreak(t *testing.T) {
 		for _, end := range []net.Conn{a, atRelay} {
 			_, err = end.Read(make([]byte, 1))
 			require.ErrorIs(t, err, io.EOF)
-			_, err = end.Write([]byte{1})
-			require.Error(t, err)
+			dumb(t, end)
 		}
 		b, atRelay := attach(t, n, l, "b")
 		n.Pause("b")
-		_, err = atRelay.Write([]byte("later"))
-		require.NoError(t, err)
+		say(t, atRelay, "later")
 		require.NoError(t, b.SetReadDeadline(time.Now().Add(time.Second)))
 		n.Run(n.Elapsed() + 500*time.Millisecond)
 		n.Resume("b")
-		got := make([]byte, 5)
-		_, err = io.ReadFull(b, got)
-		require.NoError(t, err)
+		hear(t, b, "later")
 		n.Crash("r")
-		_, err = b.Read(got)
+		_, err = b.Read(make([]byte, 1))
 		require.ErrorIs(t, err, io.EOF, "the kernel tells who is left")
 		require.Empty(t, r.seen(), "clients are no peers")
 	})
