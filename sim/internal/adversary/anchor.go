@@ -56,10 +56,6 @@ func compareMembers(a, b member) int {
 // largest is the incarnation of what is forged: no real one is as large.
 const largest = 1 << 62
 
-func newLyingAnchor(w *wits) *lyingAnchor {
-	return &lyingAnchor{wits: w, told: make(map[watch]*account)}
-}
-
 // lie is the order that concerns a cluster id, and the keys of that id, if the
 // node holds them.
 func (a *lyingAnchor) lie(cid security.ClusterID) (mode string, keys security.Epoch) {

@@ -38,8 +38,6 @@ const maxQuestions = 1024
 // again is added to the id of a request that is sent once more.
 const again = 1 << 40
 
-func newSmuggler(w *wits) *smuggler { return &smuggler{wits: w, asked: make(map[asked]*question)} }
-
 func (s *smuggler) stands(mode string) bool {
 	_, ok := s.order(mode)
 	return ok

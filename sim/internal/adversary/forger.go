@@ -4,6 +4,7 @@
 package adversary
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -44,8 +45,6 @@ const maxVoices = 16
 // remembered is how many frames of a voice are kept to be sent again.
 const remembered = 4
 
-func newForger(w *wits) *forger { return &forger{wits: w, voices: make(map[voice]*heard)} }
-
 // in implements tactic: the node hears everything, and the forger with it.
 func (g *forger) in(from peer.ID, f frame) bool {
 	if f.kind != wire.KindPublish {
@@ -55,13 +54,7 @@ func (g *forger) in(from peer.ID, f frame) bool {
 	if err != nil {
 		return true
 	}
-	source := m.Source
-	if source == "" {
-		source = m.Origin.Peer
-	}
-	if source == "" {
-		source = string(from)
-	}
+	source := cmp.Or(m.Source, m.Origin.Peer, string(from))
 	v := voice{source, m.Session}
 	h := g.voices[v]
 	if h == nil {
@@ -73,9 +66,7 @@ func (g *forger) in(from peer.ID, f frame) bool {
 	}
 	rest := m.Messages
 	h.run, h.number, h.topic = m.Run, m.Number+uint64(m.Count)-1, string(rest.Next(wire.Message{}).Topic)
-	if h.publisher = m.Origin.Peer; h.publisher == "" {
-		h.publisher = source
-	}
+	h.publisher = cmp.Or(m.Origin.Peer, source)
 	h.recent = append(h.recent, slices.Clone(f.body))
 	h.recent = h.recent[max(0, len(h.recent)-remembered):]
 	return true
@@ -108,13 +99,7 @@ func (g *forger) beat() (p plan) {
 }
 
 func compareVoices(a, b voice) int {
-	if c := strings.Compare(a.source, b.source); c != 0 {
-		return c
-	}
-	if a.session < b.session {
-		return -1
-	}
-	return 1
+	return cmp.Or(cmp.Compare(a.source, b.source), cmp.Compare(a.session, b.session))
 }
 
 func (g *forger) stands(mode, word string) bool {

@@ -4,14 +4,13 @@
 package adversary
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 	"github.com/arke-mesh/arke/sim/scenario"
 )
@@ -51,8 +50,6 @@ const (
 	hoardMessage  = 1 << 20 // bytes of each message that is begun
 )
 
-func newHoarder(w *wits) *hoarder { return &hoarder{wits: w, hoards: make(map[peer.ID]*hoard)} }
-
 // gone implements tactic.
 func (r *hoarder) gone(p peer.ID) { delete(r.hoards, p) }
 
@@ -84,13 +81,9 @@ const anchors = 3
 
 // nearest are the peers closest to a cluster id.
 func nearest(id security.ClusterID, peers []peer.ID, count int) []peer.ID {
-	target := sha256.Sum256(id[:])
+	target := overlay.PlaceOf(id[:])
 	slices.SortFunc(peers, func(a, b peer.ID) int {
-		x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-		for i := range target {
-			x[i], y[i] = x[i]^target[i], y[i]^target[i]
-		}
-		return bytes.Compare(x[:], y[:])
+		return target.Closer(overlay.PlaceOf([]byte(a)), overlay.PlaceOf([]byte(b)))
 	})
 	return peers[:min(count, len(peers))]
 }

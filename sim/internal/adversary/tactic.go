@@ -6,6 +6,7 @@ package adversary
 import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
@@ -61,5 +62,11 @@ func (onlooker) beat() plan                     { return plan{} }
 func (onlooker) gone(peer.ID)                   {}
 
 func newTactics(w *wits) []tactic {
-	return []tactic{newLyingAnchor(w), newForger(w), newTamperer(w), newHoarder(w), newSmuggler(w)}
+	return []tactic{
+		&lyingAnchor{wits: w, told: make(map[watch]*account)},
+		&forger{wits: w, voices: make(map[voice]*heard)},
+		&tamperer{wits: w, passed: make(map[passage]wire.Messages)},
+		&hoarder{wits: w, hoards: make(map[peer.ID]*hoard)},
+		&smuggler{wits: w, asked: make(map[asked]*question)},
+	}
 }

@@ -27,10 +27,6 @@ type passage struct {
 	to        peer.ID
 }
 
-func newTamperer(w *wits) *tamperer {
-	return &tamperer{wits: w, passed: make(map[passage]wire.Messages)}
-}
-
 // gone implements tactic.
 func (t *tamperer) gone(p peer.ID) {
 	maps.DeleteFunc(t.passed, func(way passage, _ wire.Messages) bool { return way.to == p })

@@ -18,7 +18,6 @@ import (
 const gatewayReady = "arke gateway ready "
 
 // bridge runs a gateway: one process at one site, with a port for each of its networks.
-// seeds are those of each network. The caller has the turn, and the place has a site.
 func (p *place) bridge(ctx context.Context, cfg Config, spec play.NodeSpec, seeds [][]string) (*participant, error) {
 	file, err := p.writeGateway(spec.Gateway, seeds)
 	if err != nil {
@@ -26,20 +25,13 @@ func (p *place) bridge(ctx context.Context, cfg Config, spec play.NodeSpec, seed
 	}
 	cmd := exec.Command(cfg.Binary, "gateway", "--config", file, "--log-level", cfg.LogLevel)
 	cmd.Env = withoutArke(os.Environ())
-	process, err := startProcess(p.site, cmd, gatewayReady, filepath.Join(p.dir, "log"))
-	if err != nil {
-		return nil, fmt.Errorf("netns: gateway %s: %w", p.name, err)
-	}
-	ready, err := process.awaitReady(ctx)
-	if err != nil {
-		process.kill()
-		return nil, fmt.Errorf("netns: gateway %s: %w", p.name, err)
-	}
-	p.life = &participant{process: process, peers: make(map[string]string)}
-	for name, n := range ready.Networks {
-		p.life.peers[name] = n.Peer
-	}
-	return p.life, nil
+	return p.launch(ctx, cmd, gatewayReady, func(process *process, ready readyLine) (*participant, error) {
+		life := &participant{process: process, peers: make(map[string]string)}
+		for name, n := range ready.Networks {
+			life.peers[name] = n.Peer
+		}
+		return life, nil
+	})
 }
 
 // writeGateway writes the configuration of a gateway and the files of its networks, and

@@ -115,18 +115,7 @@ func (n *Net) Start(ctx context.Context, spec play.NodeSpec) (play.Participant, 
 	if err := n.settle(p); err != nil {
 		return nil, err
 	}
-	if spec.Gateway != nil {
-		life, err := p.bridge(ctx, n.cfg, spec, seeds)
-		if err != nil {
-			return nil, err
-		}
-		return life, nil
-	}
-	life, err := p.start(ctx, n.cfg, spec, seeds[0])
-	if err != nil {
-		return nil, err
-	}
-	return life, nil
+	return p.start(ctx, n.cfg, spec, seeds)
 }
 
 // settle gives a place a site and power.
@@ -233,12 +222,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.LogLevel == "" {
-		c.LogLevel = "warn"
-	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
+	c.LogLevel, c.Logger = cmp.Or(c.LogLevel, "warn"), cmp.Or(c.Logger, zap.NewNop())
 	return c
 }
 
@@ -380,9 +364,7 @@ func pause(p *place, on bool) error {
 }
 
 // Calm implements play.Level.
-func (n *Net) Calm() error {
-	return n.heal(true)
-}
+func (n *Net) Calm() error { return n.heal(true) }
 
 // heal ends the faults of wires and resumes paused nodes; with calm nothing is
 // lost at random any more, either.

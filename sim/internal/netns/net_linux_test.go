@@ -71,10 +71,15 @@ func twoNodes(t *testing.T) (s *story, a, b play.Participant) {
 // serve has a node answer with its name.
 func (s *story) serve(p play.Participant, name string) {
 	s.Helper()
+	s.serveWith(p, func() string { return name })
+}
+
+func (s *story) serveWith(p play.Participant, answer func() string) {
+	s.Helper()
 	ctx, cancel := p.Within(patience)
 	defer cancel()
 	_, err := p.Serve(ctx, "echo", patterns.HandlerFunc(func(context.Context, *patterns.Request) (patterns.Message, error) {
-		return patterns.Message{Body: []byte(name)}, nil
+		return patterns.Message{Body: []byte(answer())}, nil
 	}), patterns.Limits{})
 	require.NoError(s, err)
 }
@@ -246,14 +251,11 @@ func TestStopDrains(t *testing.T) {
 	s := newStory(t, slowLink())
 	a, b := s.start("a"), s.start("b")
 	begun, finish := make(chan struct{}, 1), make(chan struct{})
-	ctx, cancel := b.Within(patience)
-	defer cancel()
-	_, err := b.Serve(ctx, "echo", patterns.HandlerFunc(func(context.Context, *patterns.Request) (patterns.Message, error) {
+	s.serveWith(b, func() string {
 		begun <- struct{}{}
 		<-finish
-		return patterns.Message{Body: []byte("late")}, nil
-	}), patterns.Limits{})
-	require.NoError(t, err)
+		return "late"
+	})
 	answer := make(chan string)
 	go func() {
 		got, err := s.ask(a, patience)

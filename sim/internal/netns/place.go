@@ -41,26 +41,42 @@ type place struct {
 func (p *place) take() { p.turn <- struct{}{} }
 func (p *place) give() { <-p.turn }
 
-// start runs a relay and attaches to it. The caller has the turn, and the
-// place has a site.
-func (p *place) start(ctx context.Context, cfg Config, spec play.NodeSpec, seeds []string) (*participant, error) {
-	process, err := startProcess(p.site, p.command(cfg, spec, seeds), relayReady, filepath.Join(p.dir, "log"))
-	if err != nil {
-		return nil, fmt.Errorf("netns: node %s: %w", p.name, err)
+// start runs what the spec says, with the seeds of each of its networks. The caller has
+// the turn, and the place has a site.
+func (p *place) start(ctx context.Context, cfg Config, spec play.NodeSpec, seeds [][]string) (play.Participant, error) {
+	run, what := p.relay, "node"
+	if spec.Gateway != nil {
+		run, what = p.bridge, "gateway"
 	}
-	life, err := p.attach(ctx, cfg, process)
+	life, err := run(ctx, cfg, spec, seeds)
 	if err != nil {
-		process.kill()
-		return nil, fmt.Errorf("netns: node %s: %w", p.name, err)
+		return nil, fmt.Errorf("netns: %s %s: %w", what, p.name, err)
 	}
 	p.life = life
 	return life, nil
 }
 
+// launch starts a process, waits until it serves, and has attach make a life of it.
+func (p *place) launch(ctx context.Context, cmd *exec.Cmd, ready string, attach func(*process, readyLine) (*participant, error)) (*participant, error) {
+	process, err := startProcess(p.site, cmd, ready, filepath.Join(p.dir, "log"))
+	if err != nil {
+		return nil, err
+	}
+	line, err := process.awaitReady(ctx)
+	var life *participant
+	if err == nil {
+		life, err = attach(process, line)
+	}
+	if err != nil {
+		process.kill()
+	}
+	return life, err
+}
+
 func (p *place) command(cfg Config, spec play.NodeSpec, seeds []string) *exec.Cmd {
-	args := append([]string{"relay"}, p.site.flags()...)
-	args = append(args,
-		"--no-mdns", "--socket", p.socket, "--data-dir", filepath.Join(p.dir, "data"), "--log-level", cfg.LogLevel)
+	args := []string{
+		"relay", "--listen", p.site.listen(0), "--no-mdns", "--socket", p.socket, "--data-dir", filepath.Join(p.dir, "data"), "--log-level", cfg.LogLevel,
+	}
 	if spec.Zone != "" {
 		args = append(args, "--zone", spec.Zone)
 	}
@@ -77,21 +93,19 @@ func withoutArke(env []string) []string {
 	return slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, "ARKE_") })
 }
 
-// attach waits until the relay serves.
-func (p *place) attach(ctx context.Context, cfg Config, process *process) (*participant, error) {
-	ready, err := process.awaitReady(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c, err := client.New(client.Config{Socket: p.socket, Name: "player", Logger: cfg.Logger})
-	if err != nil {
-		return nil, err
-	}
-	if err := c.Start(ctx); err != nil {
-		_ = c.Close()
-		return nil, err
-	}
-	return &participant{Client: c, process: process, peer: ready.Peer}, nil
+// relay runs a relay and attaches to it.
+func (p *place) relay(ctx context.Context, cfg Config, spec play.NodeSpec, seeds [][]string) (*participant, error) {
+	return p.launch(ctx, p.command(cfg, spec, seeds[0]), relayReady, func(process *process, ready readyLine) (*participant, error) {
+		c, err := client.New(client.Config{Socket: p.socket, Name: "player", Logger: cfg.Logger})
+		if err != nil {
+			return nil, err
+		}
+		if err := c.Start(ctx); err != nil {
+			_ = c.Close()
+			return nil, err
+		}
+		return &participant{Client: c, process: process, peer: ready.Peer}, nil
+	})
 }
 
 // alive says whether the node runs, or is paused. The caller has the turn.
@@ -157,11 +171,6 @@ func openSite(r *router, name string, number int) (*site, error) {
 
 // listen is the address of the ith node of a process there.
 func (s *site) listen(i int) string { return fmt.Sprintf("/ip4/%s/tcp/%d", s.addr, relayPort+i) }
-
-// flags are those of a relay that runs there.
-func (s *site) flags() []string {
-	return []string{"--listen", s.listen(0)}
-}
 
 // start starts a process there.
 func (s *site) start(cmd *exec.Cmd) error { return s.ground.run(cmd.Start) }

@@ -128,18 +128,18 @@ func (w *wires) setLinks(of func(from, to string) link.Model) {
 
 // cutOff cuts the wires from the ones to the others, or mends them.
 func (w *wires) cutOff(from, to []string, on bool) {
-	w.each(from, to, func(x *wire) { x.cut = on })
+	w.each(from, to, func(_ way, x *wire) { x.cut = on })
 }
 
 // clog stops the wires from the ones to the others without a loss.
 func (w *wires) clog(from, to []string) {
-	w.each(from, to, func(x *wire) { x.clogged = true })
+	w.each(from, to, func(_ way, x *wire) { x.clogged = true })
 }
 
 // unclog undoes clog and returns what goes on.
 func (w *wires) unclog(from, to []string) []parcel {
 	var all []parcel
-	w.eachWay(from, to, func(d way, x *wire) { all = append(all, w.release(d, x)...) })
+	w.each(from, to, func(d way, x *wire) { all = append(all, w.release(d, x)...) })
 	return all
 }
 
@@ -160,13 +160,13 @@ func (w *wires) release(d way, x *wire) []parcel {
 
 // corrupt spoils the next segment from one node to another.
 func (w *wires) corrupt(from, to string) {
-	w.each([]string{from}, []string{to}, func(x *wire) { x.spoil = true })
+	w.each([]string{from}, []string{to}, func(_ way, x *wire) { x.spoil = true })
 }
 
 // degrade gives the wires between the ones and the others another model, in
 // both directions, until heal.
 func (w *wires) degrade(a, b []string, m link.Model) {
-	set := func(x *wire) { x.degraded = true; x.direction.SetModel(m) }
+	set := func(_ way, x *wire) { x.degraded = true; x.direction.SetModel(m) }
 	w.each(a, b, set)
 	w.each(b, a, set)
 }
@@ -210,11 +210,7 @@ func (w *wires) restore(all bool) {
 }
 
 // each does something to every wire from the ones to the others.
-func (w *wires) each(from, to []string, f func(*wire)) {
-	w.eachWay(from, to, func(_ way, x *wire) { f(x) })
-}
-
-func (w *wires) eachWay(from, to []string, f func(way, *wire)) {
+func (w *wires) each(from, to []string, f func(way, *wire)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, a := range from {
