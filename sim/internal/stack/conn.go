@@ -302,20 +302,16 @@ func (e *end) SetDeadline(t time.Time) error {
 }
 
 // SetReadDeadline implements net.Conn.
-func (e *end) SetReadDeadline(t time.Time) error {
-	e.net.mu.Lock()
-	defer e.net.mu.Unlock()
-	e.readBy = t
-	e.readable.Broadcast()
-	return nil
-}
+func (e *end) SetReadDeadline(t time.Time) error { return e.setDeadline(&e.readBy, e.readable, t) }
 
 // SetWriteDeadline implements net.Conn.
-func (e *end) SetWriteDeadline(t time.Time) error {
+func (e *end) SetWriteDeadline(t time.Time) error { return e.setDeadline(&e.writeBy, e.writable, t) }
+
+func (e *end) setDeadline(by *time.Time, who *sync.Cond, t time.Time) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
-	e.writeBy = t
-	e.writable.Broadcast()
+	*by = t
+	who.Broadcast()
 	return nil
 }
 

@@ -37,8 +37,7 @@ func testHalves(t *testing.T, apart time.Duration) {
 		s.until(10*time.Second, both)
 
 		one, other := names(0, 20), names(20, 40)
-		s.do(scenario.Action{Do: "cut", Between: [][]string{one, other}})
-		s.do(scenario.Action{Do: "cut", Between: [][]string{other, one}})
+		s.bothWays("cut", one, other)
 		cut := s.Now()
 		s.Sleep(cut + apart)
 		for i, half := range halves {
@@ -52,8 +51,7 @@ func testHalves(t *testing.T, apart time.Duration) {
 			require.NoError(t, err, "each half serves itself")
 		}
 
-		s.do(scenario.Action{Do: "mend", Between: [][]string{one, other}})
-		s.do(scenario.Action{Do: "mend", Between: [][]string{other, one}})
+		s.bothWays("mend", one, other)
 		mended := s.Now()
 		s.until(15*time.Second, both)
 		t.Log("all members are seen after", s.Now()-mended)
@@ -95,13 +93,11 @@ func TestACloggedLinkBreaksNothing(t *testing.T) {
 	// connection survives it, and goes on at once.
 	perform(t, 4, func(t *testing.T, s *stage) {
 		s.ready()
-		s.do(scenario.Action{Do: "clog", Between: [][]string{{"n0"}, {"n2"}}})
-		s.do(scenario.Action{Do: "clog", Between: [][]string{{"n2"}, {"n0"}}})
+		s.bothWays("clog", []string{"n0"}, []string{"n2"})
 		s.until(3*time.Second, func() bool { return !s.usable(0, 2) })
 		time.Sleep(time.Second)
 		require.Equal(t, 3, s.peers(0))
-		s.do(scenario.Action{Do: "unclog", Between: [][]string{{"n0"}, {"n2"}}})
-		s.do(scenario.Action{Do: "unclog", Between: [][]string{{"n2"}, {"n0"}}})
+		s.bothWays("unclog", []string{"n0"}, []string{"n2"})
 		require.Less(t, s.until(3*time.Second, func() bool { return s.usable(0, 2) }), 500*time.Millisecond)
 		require.Equal(t, 3, s.peers(0))
 	})

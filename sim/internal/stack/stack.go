@@ -4,6 +4,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,12 +130,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Link == (link.Model{}) {
-		c.Link = link.Model{Latency: 5 * time.Millisecond, Jitter: time.Millisecond}
-	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
+	c.Link = cmp.Or(c.Link, link.Model{Latency: 5 * time.Millisecond, Jitter: time.Millisecond})
+	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	return c
 }
 

@@ -14,23 +14,11 @@ import (
 // for. Of more it knows whom it happens to meet.
 const bucket = 16
 
-// known waits until each node knows so many others.
-func (s *stage) known(others int) {
-	s.t.Helper()
-	took := s.until(20*time.Second, func() bool {
-		for i := range s.nodes {
-			if s.peers(i) < others {
-				return false
-			}
-		}
-		return true
-	})
-	s.t.Log("each knows", others, "after", took)
-}
-
 func TestNodesOfASmallNetworkAllKnowEachOther(t *testing.T) {
 	// This test starts as many nodes as have a place with each other: all know all.
-	perform(t, bucket+1, func(_ *testing.T, s *stage) { s.known(bucket) })
+	perform(t, bucket+1, func(t *testing.T, s *stage) {
+		t.Log("all know all after", s.known(20*time.Second, bucket))
+	})
 }
 
 func TestNodesServeAndCall(t *testing.T) {
@@ -39,7 +27,7 @@ func TestNodesServeAndCall(t *testing.T) {
 		for i := 1; i < 20; i++ {
 			s.serve(i)
 		}
-		s.known(bucket)
+		t.Log("each knows its neighbours after", s.known(20*time.Second, bucket))
 		seen := map[string]bool{}
 		for range 200 {
 			who, err := s.ask(0)

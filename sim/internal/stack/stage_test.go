@@ -8,11 +8,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,7 +32,6 @@ import (
 	"github.com/arke-mesh/arke/sim/internal/stack"
 	"github.com/arke-mesh/arke/sim/play"
 	"github.com/arke-mesh/arke/sim/scenario"
-	"github.com/arke-mesh/arke/sim/scenarios"
 )
 
 // hangs is how much real time virtual time may stand still, in a process that
@@ -56,7 +57,7 @@ type stage struct {
 func perform(t *testing.T, count int, body func(t *testing.T, s *stage)) {
 	t.Helper()
 	bubble(t, func(t *testing.T) {
-		file, err := security.GenerateNetworkFile("stage", seeded(1))
+		file, err := security.GenerateNetworkFile("stage", rand.NewChaCha8([32]byte{1}))
 		require.NoError(t, err)
 		l, err := stack.New(stack.Config{Seed: 1})
 		require.NoError(t, err)
@@ -116,6 +117,13 @@ func bubble(t *testing.T, body func(t *testing.T)) {
 	})
 }
 
+// processorTime is what this process has used so far, of all processors.
+func processorTime() time.Duration {
+	var used syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
 // start starts node i, for the first time or again.
 func (s *stage) start(i int) play.Participant {
 	s.t.Helper()
@@ -154,6 +162,13 @@ func (s *stage) ask(i int, opts ...patterns.RequestOption) (string, error) {
 func (s *stage) do(a scenario.Action) {
 	s.t.Helper()
 	require.NoError(s.t, s.Apply(a))
+}
+
+// bothWays applies an action in both directions between some nodes and others.
+func (s *stage) bothWays(do string, some, others []string) {
+	s.t.Helper()
+	s.do(scenario.Action{Do: do, Between: [][]string{some, others}})
+	s.do(scenario.Action{Do: do, Between: [][]string{others, some}})
 }
 
 // peers is how many others node i knows.
@@ -220,9 +235,15 @@ func (s *stage) ready() {
 // all waits until everybody knows everybody.
 func (s *stage) all() time.Duration {
 	s.t.Helper()
-	return s.until(30*time.Second, func() bool {
+	return s.known(30*time.Second, len(s.nodes)-1)
+}
+
+// known waits until each node knows so many others.
+func (s *stage) known(limit time.Duration, others int) time.Duration {
+	s.t.Helper()
+	return s.until(limit, func() bool {
 		for i := range s.nodes {
-			if s.peers(i) < len(s.nodes)-1 {
+			if s.peers(i) < others {
 				return false
 			}
 		}
@@ -296,28 +317,6 @@ func TestTheScheduleRepeats(t *testing.T) {
 		require.Empty(t, v.Violations)
 		require.Greater(t, len(h.Requests), 500)
 	}
-}
-
-func TestShippedScenarios(t *testing.T) {
-	// This test plays a shipped scenario, named in ARKE_STACK_SCENARIO, and
-	// checks what it asserts. CI has the runner do that.
-	name := os.Getenv("ARKE_STACK_SCENARIO")
-	if name == "" {
-		t.Skip("ARKE_STACK_SCENARIO is not set")
-	}
-	s, err := scenarios.Load(name)
-	require.NoError(t, err)
-	begun := time.Now()
-	h := played(t, s, 1)
-	t.Log("virtual", h.End, "real", time.Since(begun), "requests", len(h.Requests))
-	v := check.Judge(h, s.Rules("stack"))
-	for _, a := range v.Assertions {
-		t.Log(a.OK, a.Kind, a.Text, a.Value)
-	}
-	for _, x := range v.Violations {
-		t.Log(x)
-	}
-	require.True(t, v.OK)
 }
 
 // closest sorts peers by their distance to a point; written again here, so
