@@ -235,34 +235,13 @@ func TestAHunkWithoutAPlaceIsExplained(t *testing.T) {
 // line: it keeps its place, its lines and its comments, asks which bug is chosen
 // first, and each bug has a copy of it.
 func TestTwoBugsInOneLine(t *testing.T) {
-	const product = `package p
-
-// sum adds.
-func (t T) sum(a, b int) (n int) {
-	return a + b
-}
-
-func (t T) other() {}
-`
-	minus := version{Bug{Name: "sum-minus", Layer: "p"}, `package p
-
-// sum adds.
-func (t T) sum(a, b int) (n int) {
-	return a - b
-}
-
-func (t T) other() {}
-`}
-	zero := version{Bug{Name: "sum-zero", Layer: "p"}, `package p
-
-// sum adds.
-func (t T) sum(a, b int) (n int) {
-	return
-}
-
-func (t T) other() {}
-`}
-	got, err := withSwitches("p.go", product, []version{minus, zero})
+	file := func(body string) string {
+		return "package p\n\n// sum adds.\nfunc (t T) sum(a, b int) (n int) {\n\t" + body + "\n}\n\nfunc (t T) other() {}\n"
+	}
+	got, err := withSwitches("p.go", file("return a + b"), []version{
+		{Bug{Name: "sum-minus", Layer: "p"}, file("return a - b")},
+		{Bug{Name: "sum-zero", Layer: "p"}, file("return")},
+	})
 	require.NoError(t, err)
 	require.Equal(t, `package p
 

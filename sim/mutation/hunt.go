@@ -63,7 +63,7 @@ type Hunt struct {
 // Score returns what became of each bug, in the order of Hunt.Bugs. Runs that have caught
 // one are proved to pass without a bug.
 func (h Hunt) Score(ctx context.Context) ([]Catch, error) {
-	o, clean := newOrder(h.Scenarios), &clean{run: h.Run, proofs: make(map[seeded]*proof)}
+	o, clean := newOrder(h.Scenarios), &clean{run: h.Run, proofs: make(map[seeded]func() error)}
 	catches := make([]Catch, len(h.Bugs))
 	return catches, h.each(ctx, len(h.Bugs), func(ctx context.Context, i int) (text string, err error) {
 		if catches[i], err = h.hunt(ctx, o, h.Bugs[i]); err == nil && catches[i].Caught() {
@@ -78,7 +78,7 @@ type clean struct {
 	run Run
 
 	mu     sync.Mutex
-	proofs map[seeded]*proof // guarded by mu
+	proofs map[seeded]func() error // guarded by mu; why a scenario does not pass with a seed
 }
 
 type seeded struct {
@@ -86,28 +86,22 @@ type seeded struct {
 	seed     uint64
 }
 
-// proof is that a scenario passes with a seed.
-type proof struct {
-	once sync.Once
-	err  error // why it is none; set by once
-}
-
 // passes returns an error if the scenario fails, with that seed, anyway.
 func (c *clean) passes(ctx context.Context, s seeded) error {
 	c.mu.Lock()
-	p := c.proofs[s]
-	if p == nil {
-		p = &proof{}
-		c.proofs[s] = p
+	proof := c.proofs[s]
+	if proof == nil {
+		proof = sync.OnceValue(func() error {
+			f, err := c.run(ctx, "", s.scenario, s.seed)
+			if err == nil && f.Checker != "" {
+				err = fmt.Errorf("mutation: without a bug, %s fails with seed %d: %s: %s", s.scenario, s.seed, f.Checker, f.Text)
+			}
+			return err
+		})
+		c.proofs[s] = proof
 	}
 	c.mu.Unlock()
-	p.once.Do(func() {
-		f, err := c.run(ctx, "", s.scenario, s.seed)
-		if p.err = err; err == nil && f.Checker != "" {
-			p.err = fmt.Errorf("mutation: without a bug, %s fails with seed %d: %s: %s", s.scenario, s.seed, f.Checker, f.Text)
-		}
-	})
-	return p.err
+	return proof()
 }
 
 // hunt looks for a run that catches the bug.
