@@ -4,6 +4,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -358,10 +359,7 @@ func (c *checker) period(path string, start, stop Duration) {
 
 // workFields checks the fields that only some kinds have.
 func (c *checker) workFields(path string, w Work) {
-	kind := w.Kind
-	if kind == "" {
-		kind = WorkKinds()[0]
-	}
+	kind := cmp.Or(w.Kind, WorkKinds()[0])
 	for _, f := range []struct {
 		name  string
 		kinds []string
@@ -426,15 +424,9 @@ const MaxSubscriptions = 100_000
 func Overflows() []string { return []string{"oldest", "newest", "block"} }
 
 func (s Subscription) withDefaults(i int) Subscription {
-	if s.Name == "" {
-		s.Name = defaultName("subscription", i)
-	}
-	if s.Count == 0 {
-		s.Count = 1
-	}
-	if s.Overflow == "" {
-		s.Overflow = Overflows()[0]
-	}
+	s.Name = cmp.Or(s.Name, defaultName("subscription", i))
+	s.Count = cmp.Or(s.Count, 1)
+	s.Overflow = cmp.Or(s.Overflow, Overflows()[0])
 	return s
 }
 

@@ -102,10 +102,8 @@ func (c *checker) values(path string, a Action) {
 	}
 	if a.Do == "attack" && ofGateways(a.Mode) {
 		names, _ := c.index.Select(a.Nodes...)
-		for _, name := range names {
-			if _, is := c.index.Gateway(name); !is {
-				c.add(path+".nodes", "%s is no gateway: it can't %s", name, a.Mode)
-			}
+		for _, name := range slices.DeleteFunc(names, c.index.isGateway) {
+			c.add(path+".nodes", "%s is no gateway: it can't %s", name, a.Mode)
 		}
 	}
 	if a.Mode != "" {

@@ -186,7 +186,7 @@ func (x *expander) action(path string, a Action) {
 	case "rolling-restart":
 		x.rolling(path, a)
 	case "mass-restart":
-		a.Do, a.For, a.Down = "crash", orDefault(a.Down, DefaultDown), 0
+		a.Do, a.For, a.Down = "crash", cmp.Or(a.Down, DefaultDown), 0
 		x.each(path, a, "restart", nil)
 	}
 }
@@ -265,18 +265,11 @@ func (x *expander) oneWay(path string, a Action, sides [][]string) bool {
 
 // flood makes the times of the work explicit; they count from the action.
 func (x *expander) flood(path string, a Action) {
-	a.For = orDefault(a.For, x.s.Duration-a.At)
+	a.For = cmp.Or(a.For, x.s.Duration-a.At)
 	w := a.Work.withDefaults(defaultName("flood", x.floods), a.For)
 	x.floods++
 	w.From = x.index.withoutGateways(x.pick(w.From))
 	x.put(path, false, Action{At: a.At, Do: "flood", For: a.For, Work: &w})
-}
-
-func orDefault(d, otherwise Duration) Duration {
-	if d == 0 {
-		return otherwise
-	}
-	return d
 }
 
 // stream is the random stream of the action at a path.
@@ -292,7 +285,7 @@ const (
 
 // rolling shuts the nodes down and starts them again one after the other.
 func (x *expander) rolling(path string, a Action) {
-	down, every := orDefault(a.Down, DefaultDown), orDefault(a.Every, DefaultEvery)
+	down, every := cmp.Or(a.Down, DefaultDown), cmp.Or(a.Every, DefaultEvery)
 	nodes := x.pick(a.Nodes)
 	if end := a.At + Duration(len(nodes)-1)*every + down; end > x.s.Duration {
 		x.add(path, "the last of %d nodes would be back at %v, after the end at %v", len(nodes), end, x.s.Duration)
@@ -341,7 +334,7 @@ func (x *expander) swizzle(path string, a Action) {
 		x.add(path, "swizzles more than %d links", maxSwizzle)
 		return
 	}
-	every := orDefault(a.Every, DefaultSwizzle)
+	every := cmp.Or(a.Every, DefaultSwizzle)
 	last := Duration(max(len(links)-1, 0)) * every
 	mend := a.At + max(a.For, last+every)
 	if end := mend + last; end > x.s.Duration {
@@ -443,7 +436,7 @@ func (x *network) byLink(sides [][]string) []part {
 // away at that time for another reason.
 func (x *expander) churn(path string, a Action) {
 	nodes := x.pick(a.Nodes)
-	down := orDefault(a.Down, DefaultDown)
+	down := cmp.Or(a.Down, DefaultDown)
 	if end := a.At + a.For + down + down/2; end > x.s.Duration {
 		x.add(path, "the last node could be back at %v only, after the end at %v", end, x.s.Duration)
 		return

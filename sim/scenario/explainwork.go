@@ -4,18 +4,16 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 )
 
 // sends says what a workload sends.
 func sends(x *Index, w Work) sentence {
-	what := map[string]string{
+	what := cmp.Or(map[string]string{
 		"survey": "surveys/s", "push": "pushes/s", "broadcast": "broadcasts/s", "publish": "publications/s", "tunnel": "tunnels/s",
-	}[w.Kind]
-	if what == "" {
-		what = "requests/s"
-	}
+	}[w.Kind], "requests/s")
 	to := w.To
 	if w.Topics > 0 {
 		to = fmt.Sprintf("%s.1 to .%d", to, w.Topics)

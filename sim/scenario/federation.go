@@ -4,6 +4,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,14 +43,8 @@ type Lend struct {
 // Called is what the cluster, or the first word of the topics, is called where it is lent
 // to.
 func (l Lend) Called() string {
-	if l.As != "" {
-		return l.As
-	}
-	if l.Topic != "" {
-		word, _, _ := strings.Cut(l.Topic, ".")
-		return word
-	}
-	return l.Cluster
+	word, _, _ := strings.Cut(l.Topic, ".")
+	return cmp.Or(l.As, word, l.Cluster)
 }
 
 // Networks are those that a gateway has a node in, in the order in which its crossings
@@ -224,11 +219,8 @@ func noGateways(c *checker, path, what string, selectors []string) {
 	if err != nil || slices.Contains(selectors, "*") {
 		return
 	}
-	for _, name := range names {
-		if _, is := c.index.Gateway(name); is {
-			c.add(path, "%s is a gateway: it %s", name, what)
-			return
-		}
+	if i := slices.IndexFunc(names, c.index.isGateway); i >= 0 {
+		c.add(path, "%s is a gateway: it %s", names[i], what)
 	}
 }
 

@@ -4,6 +4,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -44,9 +45,7 @@ type generator struct {
 func generated(s Scenario) Scenario {
 	g := &generator{s: s, r: s.Generate.withDefaults(), away: absences{}}
 	g.s.Generate = nil
-	if g.s.Seed == 0 {
-		g.s.Seed = DefaultSeed
-	}
+	g.s.Seed = cmp.Or(g.s.Seed, DefaultSeed)
 	r := g.stream("shape")
 	if g.s.Duration == 0 {
 		g.s.Duration = second(r.within(g.r.Duration))

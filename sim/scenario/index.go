@@ -200,8 +200,10 @@ func (x *Index) Gateway(name string) (Gateway, bool) {
 
 // withoutGateways leaves the gateways out of a list.
 func (x *Index) withoutGateways(names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		_, is := x.Gateway(name)
-		return is
-	})
+	return slices.DeleteFunc(slices.Clone(names), x.isGateway)
+}
+
+func (x *Index) isGateway(name string) bool {
+	_, is := x.Gateway(name)
+	return is
 }

@@ -4,6 +4,7 @@
 package scenario
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"math"
@@ -88,20 +89,20 @@ func draw[T int | Share | Bytes](s stream, r Range[T]) T {
 // withDefaults fills in what is left out.
 func (r Ranges) withDefaults() Ranges {
 	const ms = Duration(time.Millisecond)
-	or(&r.Members, Counts{3, 8})
-	or(&r.Callers, Counts{2, 5})
-	or(&r.Bystanders, Counts{2, 10})
-	or(&r.Zones, Counts{1, 3})
-	or(&r.Duration, Durations{20_000 * ms, 40_000 * ms})
-	or(&r.Rate, Counts{50, 400})
-	or(&r.Size, Sizes{16, 4 << 10})
-	or(&r.Work, Durations{0, 20 * ms})
-	or(&r.Latency, Durations{ms / 2, 30 * ms})
-	or(&r.Jitter, Durations{0, 20 * ms})
-	or(&r.Loss, Shares{0, Whole / 20})
-	or(&r.Strikes, Counts{2, 8})
-	or(&r.Lasting, Durations{500 * ms, 5000 * ms})
-	or(&r.Calm, 2000*ms)
+	r.Members = cmp.Or(r.Members, Counts{3, 8})
+	r.Callers = cmp.Or(r.Callers, Counts{2, 5})
+	r.Bystanders = cmp.Or(r.Bystanders, Counts{2, 10})
+	r.Zones = cmp.Or(r.Zones, Counts{1, 3})
+	r.Duration = cmp.Or(r.Duration, Durations{20_000 * ms, 40_000 * ms})
+	r.Rate = cmp.Or(r.Rate, Counts{50, 400})
+	r.Size = cmp.Or(r.Size, Sizes{16, 4 << 10})
+	r.Work = cmp.Or(r.Work, Durations{0, 20 * ms})
+	r.Latency = cmp.Or(r.Latency, Durations{ms / 2, 30 * ms})
+	r.Jitter = cmp.Or(r.Jitter, Durations{0, 20 * ms})
+	r.Loss = cmp.Or(r.Loss, Shares{0, Whole / 20})
+	r.Strikes = cmp.Or(r.Strikes, Counts{2, 8})
+	r.Lasting = cmp.Or(r.Lasting, Durations{500 * ms, 5000 * ms})
+	r.Calm = cmp.Or(r.Calm, 2000*ms)
 	if len(r.Faults) == 0 {
 		r.Faults = FaultKinds()
 	}
@@ -109,14 +110,6 @@ func (r Ranges) withDefaults() Ranges {
 		r.Kinds = WorkKinds()[:1]
 	}
 	return r
-}
-
-// or sets what is zero.
-func or[T comparable](v *T, otherwise T) {
-	var zero T
-	if *v == zero {
-		*v = otherwise
-	}
 }
 
 // ranges checks what a file wants to be drawn.

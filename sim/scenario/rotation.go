@@ -3,7 +3,10 @@
 
 package scenario
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // badRotation says why there are no keys for a rotate to be about, or "".
 func badRotation(a Action, clusters []Cluster) string {
@@ -24,7 +27,7 @@ func badRotation(a Action, clusters []Cluster) string {
 // of its files, or all have heard of an expanded revoke.
 func SpreadTakes(a Action) Duration {
 	if a.Do == "revoke" {
-		return orDefault(a.For, defaultRevocation)
+		return cmp.Or(a.For, defaultRevocation)
 	}
 	return a.For + Duration(max(len(a.Nodes)-1, 0))*a.Every
 }

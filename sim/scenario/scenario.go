@@ -4,6 +4,7 @@
 package scenario
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strconv"
@@ -142,46 +143,45 @@ type Assertion string
 
 // ActionInfo describes one word that `do:` may have.
 type ActionInfo struct {
-	Name     string
-	About    string   // a sentence
-	Needs    []string // fields it must have; "a or b" = exactly one of the two
-	Takes    []string // fields it may have; "a or b" = at most one of the two
-	Compound bool     // it is never part of an expanded scenario
+	Name  string
+	About string   // a sentence
+	Needs []string // fields it must have; "a or b" = exactly one of the two
+	Takes []string // fields it may have; "a or b" = at most one of the two
 }
 
 // Actions returns every action, in the order of the documentation.
 func Actions() []ActionInfo {
 	nodes, between := []string{"nodes"}, []string{"between"}
 	return []ActionInfo{
-		{"start", "Starts nodes that have not run yet; their group's start no longer counts.", nodes, nil, false},
-		{"restart", "Starts nodes that were stopped, crashed or silenced, each with a new incarnation.", nodes, nil, false},
-		{"stop", "Shuts nodes down gracefully: they leave, finish what they accepted, and go.", nodes, []string{"for or down"}, false},
-		{"crash", "Kills the processes: peers see their connections reset at once.", nodes, []string{"for or down"}, false},
-		{"silence", "Cuts the power: peers see nothing at all. The clients on the machine of a relay are lost with it.", nodes, []string{"for or down"}, false},
-		{"pause", "Stops the nodes while their clocks run, as a stalled machine does; of a relay and its clients only those that are named.", nodes, []string{"for"}, false},
-		{"resume", "Lets paused nodes go on.", nodes, nil, false},
-		{"slow", "Makes the handlers of the nodes take factor times as long; 1 is normal.", []string{"nodes", "factor"}, []string{"for"}, false},
-		{"cut", "Nothing passes from the first nodes to the second; what was under way arrives.", between, []string{"for"}, false},
-		{"mend", "Ends a cut from the first nodes to the second.", between, nil, false},
-		{"clog", "Nothing passes from the first nodes to the second meanwhile, and nothing is lost: it waits.", between, []string{"for"}, false},
-		{"unclog", "Ends a clog from the first nodes to the second.", between, nil, false},
-		{"degrade", "Replaces the model of the links between the nodes, both ways; undone, they are as the file has them.", []string{"between", "link"}, []string{"for"}, false},
-		{"skew", "Sets the clocks of the nodes off by offset and lets them drift; with neither they are right again.", nodes, []string{"offset", "drift", "for"}, false},
-		{"corrupt", "Flips a bit in the next frame from one of the first nodes to one of the second; with every, another pair each time.", between, []string{"every", "for"}, false},
-		{"break", "Resets the connections between the first nodes and the second, once or every so long; between a client and its relay it is the local socket. Both ends may connect again at once. Level sim only.", between, []string{"every", "for"}, false},
-		{"router", "Makes what nodes are told about who is near slow, stale or wrong (mode); without a mode it is right again.", nodes, []string{"mode", "for"}, false},
-		{"attack", "Turns the nodes into adversaries, which do harm in the way of mode; without a mode they stop. They go on in the liveness phase. Level sim only.", nodes, []string{"mode", "on", "for"}, false},
-		{"rotate", "Makes a new key of the network, or of a cluster (on), and has the nodes read the file with it one after the other, every so long; who is away reads it when it comes back. The old keys are valid for so long (for), then the nodes read a file without them; default: there is none of them in the first. Level sim only.", nodes, []string{"on", "every", "for"}, false},
-		{"ban", "Puts the nodes on the list of bans in the network's file, which the first other node reads; all others hear of it. Who is banned, or left out when the network's key is rotated, goes on with what it has: nothing is promised to it, and nobody may answer it, ask it, or list it. Level sim only.", nodes, nil, false},
-		{"revoke", "Has the authority put the nodes on its list of revocations, which the first other node reads; all others hear of it, within a time (for; default 5s). Who is revoked goes on with what it has: nothing is promised to it, and after that time nobody may answer it, ask it, or list it. Level sim only.", nodes, []string{"for"}, false},
-		{"flood", "Sends a second workload for a while.", []string{"work"}, []string{"for"}, false},
-		{"heal", "Ends every cut, clog, degradation, pause, skew and router fault.", nil, nil, false},
-		{"partition", "Cuts both ways between the first nodes and the second, or between the nodes and all others.", []string{"between or nodes"}, []string{"for"}, true},
-		{"partition-oneway", "Cuts from the first nodes to the second; the other way stays open.", between, []string{"for"}, true},
-		{"swizzle", "Cuts the links between the nodes one by one in random order, every so long, and mends them in another random order after a while (for).", between, []string{"every", "for"}, true},
-		{"churn", "A share of the nodes per minute leaves, half of them with a crash, and comes back; at random times.", []string{"nodes", "share", "for"}, []string{"down"}, true},
-		{"rolling-restart", "Shuts the nodes down and starts them again, one after the other.", nodes, []string{"every", "down"}, true},
-		{"mass-restart", "Crashes all the nodes at once and starts them all at once.", nodes, []string{"down"}, true},
+		{"start", "Starts nodes that have not run yet; their group's start no longer counts.", nodes, nil},
+		{"restart", "Starts nodes that were stopped, crashed or silenced, each with a new incarnation.", nodes, nil},
+		{"stop", "Shuts nodes down gracefully: they leave, finish what they accepted, and go.", nodes, []string{"for or down"}},
+		{"crash", "Kills the processes: peers see their connections reset at once.", nodes, []string{"for or down"}},
+		{"silence", "Cuts the power: peers see nothing at all. The clients on the machine of a relay are lost with it.", nodes, []string{"for or down"}},
+		{"pause", "Stops the nodes while their clocks run, as a stalled machine does; of a relay and its clients only those that are named.", nodes, []string{"for"}},
+		{"resume", "Lets paused nodes go on.", nodes, nil},
+		{"slow", "Makes the handlers of the nodes take factor times as long; 1 is normal.", []string{"nodes", "factor"}, []string{"for"}},
+		{"cut", "Nothing passes from the first nodes to the second; what was under way arrives.", between, []string{"for"}},
+		{"mend", "Ends a cut from the first nodes to the second.", between, nil},
+		{"clog", "Nothing passes from the first nodes to the second meanwhile, and nothing is lost: it waits.", between, []string{"for"}},
+		{"unclog", "Ends a clog from the first nodes to the second.", between, nil},
+		{"degrade", "Replaces the model of the links between the nodes, both ways; undone, they are as the file has them.", []string{"between", "link"}, []string{"for"}},
+		{"skew", "Sets the clocks of the nodes off by offset and lets them drift; with neither they are right again.", nodes, []string{"offset", "drift", "for"}},
+		{"corrupt", "Flips a bit in the next frame from one of the first nodes to one of the second; with every, another pair each time.", between, []string{"every", "for"}},
+		{"break", "Resets the connections between the first nodes and the second, once or every so long; between a client and its relay it is the local socket. Both ends may connect again at once. Level sim only.", between, []string{"every", "for"}},
+		{"router", "Makes what nodes are told about who is near slow, stale or wrong (mode); without a mode it is right again.", nodes, []string{"mode", "for"}},
+		{"attack", "Turns the nodes into adversaries, which do harm in the way of mode; without a mode they stop. They go on in the liveness phase. Level sim only.", nodes, []string{"mode", "on", "for"}},
+		{"rotate", "Makes a new key of the network, or of a cluster (on), and has the nodes read the file with it one after the other, every so long; who is away reads it when it comes back. The old keys are valid for so long (for), then the nodes read a file without them; default: there is none of them in the first. Level sim only.", nodes, []string{"on", "every", "for"}},
+		{"ban", "Puts the nodes on the list of bans in the network's file, which the first other node reads; all others hear of it. Who is banned, or left out when the network's key is rotated, goes on with what it has: nothing is promised to it, and nobody may answer it, ask it, or list it. Level sim only.", nodes, nil},
+		{"revoke", "Has the authority put the nodes on its list of revocations, which the first other node reads; all others hear of it, within a time (for; default 5s). Who is revoked goes on with what it has: nothing is promised to it, and after that time nobody may answer it, ask it, or list it. Level sim only.", nodes, []string{"for"}},
+		{"flood", "Sends a second workload for a while.", []string{"work"}, []string{"for"}},
+		{"heal", "Ends every cut, clog, degradation, pause, skew and router fault.", nil, nil},
+		{"partition", "Cuts both ways between the first nodes and the second, or between the nodes and all others.", []string{"between or nodes"}, []string{"for"}},
+		{"partition-oneway", "Cuts from the first nodes to the second; the other way stays open.", between, []string{"for"}},
+		{"swizzle", "Cuts the links between the nodes one by one in random order, every so long, and mends them in another random order after a while (for).", between, []string{"every", "for"}},
+		{"churn", "A share of the nodes per minute leaves, half of them with a crash, and comes back; at random times.", []string{"nodes", "share", "for"}, []string{"down"}},
+		{"rolling-restart", "Shuts the nodes down and starts them again, one after the other.", nodes, []string{"every", "down"}},
+		{"mass-restart", "Crashes all the nodes at once and starts them all at once.", nodes, []string{"down"}},
 	}
 }
 
@@ -242,17 +242,12 @@ func Levels() []string { return []string{"sim", "stack", "net"} }
 // filledIn returns a copy in which everything that a file may leave out is
 // explicit. It shares no slice that it changes with s.
 func filledIn(s Scenario) Scenario {
-	if s.Seed == 0 {
-		s.Seed = DefaultSeed
-	}
+	s.Seed, s.Settle = cmp.Or(s.Seed, DefaultSeed), cmp.Or(s.Settle, DefaultSettle)
 	if len(s.Levels) == 0 {
 		s.Levels = Levels()
 		if simOnly(s) || len(s.Networks) > 0 {
 			s.Levels = s.Levels[:1]
 		}
-	}
-	if s.Settle == 0 {
-		s.Settle = DefaultSettle
 	}
 	s.Links = slices.Clone(s.Links)
 	if !slices.ContainsFunc(s.Links, Link.everywhere) {
@@ -287,10 +282,7 @@ func (l Link) Model() link.Model {
 
 func (l Link) withDefaults() Link {
 	if l.Latency == 0 {
-		l.Latency = DefaultLatency
-		if l.Jitter == 0 {
-			l.Jitter = DefaultJitter
-		}
+		l.Latency, l.Jitter = DefaultLatency, cmp.Or(l.Jitter, DefaultJitter)
 	}
 	if l.Mbps > 0 && l.Queue == 0 {
 		l.Queue = DefaultQueue
@@ -303,43 +295,25 @@ func (h Handler) withDefaults() Handler {
 	case "":
 		h.Kind = "echo"
 	case "failing":
-		if h.Every == 0 {
-			h.Every = 1
-		}
-		if h.Code == 0 {
-			h.Code = DefaultCode
-		}
+		h.Every, h.Code = cmp.Or(h.Every, 1), cmp.Or(h.Code, DefaultCode)
 	}
 	return h
 }
 
 // called is the name of a workload that has none of its own.
 func (w Work) called(i int) string {
-	if w.Kind == "" {
-		return defaultName(WorkKinds()[0], i)
-	}
-	return defaultName(w.Kind, i)
+	return defaultName(cmp.Or(w.Kind, WorkKinds()[0]), i)
 }
 
 func (w Work) withDefaults(name string, stop Duration) Work {
-	if w.Name == "" {
-		w.Name = name
+	w.Name = cmp.Or(w.Name, name)
+	w.Kind = cmp.Or(w.Kind, WorkKinds()[0])
+	if w.Kind == "tunnel" {
+		w.Messages = cmp.Or(w.Messages, DefaultMessages)
 	}
-	if w.Kind == "" {
-		w.Kind = WorkKinds()[0]
-	}
-	if w.Kind == "tunnel" && w.Messages == 0 {
-		w.Messages = DefaultMessages
-	}
-	if w.Size == 0 {
-		w.Size = DefaultSize
-	}
-	if w.Deadline == 0 {
-		w.Deadline = DefaultDeadline
-	}
-	if w.Stop == 0 {
-		w.Stop = stop
-	}
+	w.Size = cmp.Or(w.Size, DefaultSize)
+	w.Deadline = cmp.Or(w.Deadline, DefaultDeadline)
+	w.Stop = cmp.Or(w.Stop, stop)
 	return w
 }
 

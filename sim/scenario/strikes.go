@@ -70,7 +70,7 @@ func (g *generator) strike(r stream, kind string, at, last Duration) (a Action, 
 // there is if nobody sends any.
 func (g *generator) flooding(r stream) Work {
 	works := slices.DeleteFunc(slices.Clone(g.s.Workload), func(w Work) bool {
-		return w.Kind != "" && w.Kind != WorkKinds()[0]
+		return cmp.Or(w.Kind, WorkKinds()[0]) != WorkKinds()[0]
 	})
 	if len(works) == 0 {
 		works = g.s.Workload
