@@ -237,9 +237,6 @@ func (d *driver) Trace() *Trace {
 	return &t
 }
 
-// Hash returns the running hash of the trace.
-func (d *driver) Hash() uint64 { return d.Trace().Hash }
-
 // outgoing is something with a commit to make when the step is over: a
 // stream's bytes, or a connection's end.
 type outgoing interface {

@@ -17,7 +17,6 @@ type Direction struct {
 	rng   rand.PCG      // integers only
 	free  time.Duration // when the bottleneck has sent everything
 	last  time.Duration // the latest arrival of a packet
-	flow  Flow          // of Stream
 
 	changes int // of the model
 }
@@ -47,13 +46,6 @@ func (d *Direction) Packet(now time.Duration, size int) (arrive time.Duration, o
 	out := d.pass(now, size)
 	d.last = max(d.last, out+d.delay())
 	return d.last, !d.lose()
-}
-
-// Stream sends so many bytes of a reliable stream, all that this direction
-// carries being one connection. It returns when the last of them arrives; or,
-// if broken is set, when the sender gives up.
-func (d *Direction) Stream(now time.Duration, size int) (arrive time.Duration, broken bool) {
-	return d.Send(&d.flow, now, size)
 }
 
 // Flight returns how long a message of one packet takes, retransmissions

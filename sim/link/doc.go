@@ -20,7 +20,7 @@
 //  4. and arrives after the latency and a random part of the jitter, never
 //     before what was sent earlier.
 //
-// Packet is for levels whose own TCP notices losses (net). Stream is for those
+// Packet is for levels whose own TCP notices losses (net). Send is for those
 // that have reliable streams only (sim and stack): there a loss is a delay, and
 // too many of them end the connection.
 //
@@ -29,7 +29,7 @@
 //	latency       fixed part plus a uniform random part, integer nanoseconds
 //	bandwidth     one bottleneck for each direction, shared by everything on it
 //	queue         before the bottleneck, first in first out, bounded in bytes;
-//	              Packet drops what does not fit, Stream has it wait at the
+//	              Packet drops what does not fit, Send has it wait at the
 //	              sender and pays one round trip for the loss
 //	loss          of packets of 1,400 bytes, independent of each other; no bursts
 //	retransmission what Linux does with selective acknowledgements: a loss is

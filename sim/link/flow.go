@@ -60,9 +60,9 @@ func (f *Flow) thin(m Model) bool { return f.gap == 0 || f.gap*thinBelow > m.RTO
 // notice at once.
 const fastAfter = 3
 
-// Send is Stream for one of several connections that share the direction. It
-// returns when the last byte arrives, later than everything that f sent
-// before; or, if broken is set, when the sender gives up.
+// Send sends so many bytes of f, a reliable stream: one of the connections that
+// share the direction. It returns when the last byte arrives, later than everything
+// that f sent before; or, if broken is set, when the sender gives up.
 func (d *Direction) Send(f *Flow, now time.Duration, size int) (arrive time.Duration, broken bool) {
 	f.note(now, d.model.RTT())
 	if f.waits(now) {

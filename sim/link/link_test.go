@@ -84,8 +84,9 @@ func TestStreamsPassTheBottleneck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := link.NewDirection(c.model, 1, "a", "b")
+			var flow link.Flow
 			for i, s := range c.shots {
-				arrive, broken := d.Stream(s.now, s.size)
+				arrive, broken := d.Send(&flow, s.now, s.size)
 				require.Equal(t, s.lost, broken, i)
 				require.InDelta(t, float64(s.arrive), float64(arrive), 1, i)
 			}
@@ -181,8 +182,9 @@ func TestFlight(t *testing.T) {
 // This test checks that a change of the model holds from then on.
 func TestModelCanChange(t *testing.T) {
 	d := link.NewDirection(link.Model{Latency: 10 * ms}, 1, "a", "b")
+	var flow link.Flow
 	d.SetModel(link.Model{Latency: 50 * ms, Mbps: 8})
-	arrive, broken := d.Stream(0, 1000)
+	arrive, broken := d.Send(&flow, 0, 1000)
 	require.False(t, broken)
 	require.Equal(t, 51*ms, arrive)
 	require.Equal(t, link.DefaultQueue, d.Model().Queue)
@@ -203,6 +205,7 @@ func TestModelsHaveWords(t *testing.T) {
 func TestRunsAreEqual(t *testing.T) {
 	run := func(seed uint64, from, to string) (hash uint64) {
 		d := link.NewDirection(link.Model{Latency: 5 * ms, Jitter: 3 * ms, Loss: 50_000, Mbps: 20, Queue: 30_000}, seed, from, to)
+		var flow link.Flow
 		fold := func(v time.Duration, flag bool) {
 			hash = (hash ^ uint64(v)) * 0x100000001b3
 			if flag {
@@ -215,7 +218,7 @@ func TestRunsAreEqual(t *testing.T) {
 			case 0:
 				fold(d.Packet(now, 100+i))
 			case 1:
-				fold(d.Stream(now, 10*i))
+				fold(d.Send(&flow, now, 10*i))
 			case 2:
 				fold(d.Flight())
 			}
@@ -233,7 +236,8 @@ func TestRunsAreEqual(t *testing.T) {
 // BenchmarkStream measures a small delivery on a lossy link.
 func BenchmarkStream(b *testing.B) {
 	d := link.NewDirection(link.Model{Latency: 5 * ms, Jitter: ms, Loss: 10_000}, 1, "a", "b")
+	var flow link.Flow
 	for i := range b.N {
-		d.Stream(time.Duration(i)*ms, 200)
+		d.Send(&flow, time.Duration(i)*ms, 200)
 	}
 }

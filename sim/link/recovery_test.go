@@ -17,10 +17,11 @@ import (
 func delays(t *testing.T, m link.Model, count, size int, apart time.Duration) func(from, to time.Duration) float64 {
 	t.Helper()
 	d := link.NewDirection(m, 1, "a", "b")
+	var flow link.Flow
 	var all []time.Duration
 	for i := range count {
 		now := time.Duration(i) * apart
-		arrive, broken := d.Stream(now, size)
+		arrive, broken := d.Send(&flow, now, size)
 		require.False(t, broken)
 		all = append(all, arrive-now-m.Latency)
 	}
@@ -75,9 +76,10 @@ func TestLaterPacketsShowLosses(t *testing.T) {
 func TestStopAndWaitFindsLossesByTheTimeout(t *testing.T) {
 	m := link.Model{Latency: 10 * ms, Loss: 100_000}
 	d := link.NewDirection(m, 1, "a", "b")
+	var flow link.Flow
 	late, held := 0, 0
 	for now, i := time.Duration(0), 0; i < 10_000; i++ {
-		arrive, broken := d.Stream(now, 100)
+		arrive, broken := d.Send(&flow, now, 100)
 		require.False(t, broken)
 		switch took := arrive - now; {
 		case took >= m.RTO():
@@ -107,10 +109,11 @@ func TestBusyFlowsRecoverFast(t *testing.T) {
 func TestWaitingDeliveriesShareAPacket(t *testing.T) {
 	m := link.Model{Latency: 10 * ms, Loss: 300_000}
 	d := link.NewDirection(m, 4, "a", "b")
+	var flow link.Flow
 	var last time.Duration
 	together := 0
 	for i := range 20_000 {
-		arrive, broken := d.Stream(time.Duration(i)*25*ms, 100)
+		arrive, broken := d.Send(&flow, time.Duration(i)*25*ms, 100)
 		require.False(t, broken)
 		require.Greater(t, arrive, last)
 		if arrive-last == 1 {
