@@ -4,9 +4,9 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"syscall"
 	"time"
 
 	"github.com/arke-mesh/arke/overlay"
@@ -74,30 +74,14 @@ type Latency struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Latency == (Latency{}) {
-		c.Latency = Latency{Base: 5 * time.Millisecond, Jitter: time.Millisecond}
-	}
-	if c.DialTimeout <= 0 {
-		c.DialTimeout = 5 * time.Second
-	}
-	if c.DeadAfter <= 0 {
-		c.DeadAfter = 25 * time.Second
-	}
-	if c.Window <= 0 {
-		c.Window = 256 << 10
-	}
-	if c.Workers <= 0 {
-		c.Workers = 4096
-	}
-	if c.Refresh <= 0 {
-		c.Refresh = 10 * time.Second
-	}
-	if c.Limit <= 0 {
-		c.Limit = time.Hour
-	}
-	if c.Watchdog <= 0 {
-		c.Watchdog = 60 * time.Second
-	}
+	c.Latency = cmp.Or(c.Latency, Latency{Base: 5 * time.Millisecond, Jitter: time.Millisecond})
+	c.DialTimeout = cmp.Or(max(0, c.DialTimeout), 5*time.Second)
+	c.DeadAfter = cmp.Or(max(0, c.DeadAfter), 25*time.Second)
+	c.Window = cmp.Or(max(0, c.Window), 256<<10)
+	c.Workers = cmp.Or(max(0, c.Workers), 4096)
+	c.Refresh = cmp.Or(max(0, c.Refresh), 10*time.Second)
+	c.Limit = cmp.Or(max(0, c.Limit), time.Hour)
+	c.Watchdog = cmp.Or(max(0, c.Watchdog), 60*time.Second)
 	return c
 }
 
@@ -126,23 +110,3 @@ var (
 	// *network.StreamError, when the connection below is gone.
 	ErrConnLost = errors.New("sim: connection lost")
 )
-
-// Stats says how a run gets on.
-type Stats struct {
-	Events  uint64        // applied
-	Steps   uint64        // turns of the driver: events, and waits for the next one
-	Queue   int           // events that wait for their time
-	Nodes   int           // that run
-	Paths   int           // between two hosts, each direction
-	Virtual time.Duration // since the network was made
-	Real    time.Duration // since the network was made; differs between runs
-}
-
-// realNow is the time outside of the bubble, where time.Now does not look.
-func realNow() time.Duration {
-	var t syscall.Timeval
-	if err := syscall.Gettimeofday(&t); err != nil {
-		return 0
-	}
-	return time.Duration(t.Nano())
-}

@@ -228,6 +228,13 @@ func (d *driver) Elapsed() time.Duration { return time.Duration(d.now()) }
 // was made. It is time.Sleep in other words.
 func (d *driver) Run(until time.Duration) { time.Sleep(until - d.Elapsed()) }
 
+// Events returns how many were applied so far.
+func (d *driver) Events() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.trace.Events
+}
+
 // Trace returns what has happened so far.
 func (d *driver) Trace() *Trace {
 	d.mu.Lock()

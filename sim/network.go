@@ -24,9 +24,7 @@ import (
 // testing/synctest bubble; the function Run does that. Methods may be called by
 // any goroutine of the bubble, once Start was.
 type Network struct {
-	// Immutable after New.
-	cfg  Config
-	born time.Duration // in real time
+	cfg Config // immutable after New
 
 	driver
 	paths
@@ -51,7 +49,6 @@ type Network struct {
 func New(cfg Config) *Network {
 	n := &Network{
 		cfg:     cfg.withDefaults(),
-		born:    realNow(),
 		byIndex: make(map[uint32]*host),
 		byName:  make(map[string]*host),
 		byPeer:  make(map[peer.ID]*host),
@@ -214,23 +211,6 @@ func (n *Network) admits(one, other *host) verdict {
 		n.proofs[k] = v
 	}
 	return v
-}
-
-// Stats returns the figures of this moment.
-func (n *Network) Stats() Stats {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	s := Stats{
-		Events: n.trace.Events, Steps: n.steps.Load(), Queue: len(n.queue.events),
-		Virtual: time.Duration(n.now()), Real: realNow() - n.born,
-	}
-	for _, h := range n.hosts {
-		s.Paths += len(h.paths)
-		if h.proc != nil && h.proc.state == stateUp {
-			s.Nodes++
-		}
-	}
-	return s
 }
 
 // Tap has streams that are opened from now on heard. It changes nothing in the

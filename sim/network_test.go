@@ -202,28 +202,6 @@ func TestCalmEndsEverything(t *testing.T) {
 	})
 }
 
-// This test checks that Stats count, and that real time passes on a clock of
-// its own.
-func TestStats(t *testing.T) {
-	var last sim.Stats
-	trace := sim.Run(t, exact(), func(t *testing.T, n *sim.Network) {
-		_, _, here, there := two(t, n)
-		time.Sleep(time.Hour / 2)
-		write(here, []byte("x"))
-		hear(t, there, "x")
-		last = n.Stats()
-		require.Equal(t, n.Elapsed(), last.Virtual)
-		require.Greater(t, last.Steps, last.Events)
-		require.Equal(t, 2, last.Nodes)
-		require.Equal(t, 2, last.Paths)
-		require.Positive(t, last.Queue, "the routers' next looks around")
-		require.Positive(t, last.Real)
-		require.Less(t, last.Real, last.Virtual)
-	})
-	require.LessOrEqual(t, last.Events, trace.Events)
-	require.Greater(t, last.Events, uint64(100))
-}
-
 // This test checks what a drift does: Now and timers of that node run faster or
 // slower, those of others and what was set before do not.
 func TestDrift(t *testing.T) {

@@ -73,7 +73,7 @@ func playSim(t *testing.T, job Job, at *position) (*Findings, *sim.Trace, error)
 			Until: job.Until,
 			Progress: func(now, end time.Duration) {
 				at.reach(now, end)
-				at.events.Store(n.Stats().Events)
+				at.events.Store(n.Events())
 			},
 		})
 	})

@@ -7,7 +7,6 @@ import (
 	"container/heap"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -30,7 +29,6 @@ type post struct {
 	now     func() time.Duration
 	deliver func(letter)
 	alarm   *alarm
-	late    lateness
 
 	// Guarded by mu.
 	mu      sync.Mutex
@@ -79,7 +77,6 @@ func (p *post) run() {
 		case wait != 0:
 			p.alarm.wait(wait)
 		default:
-			p.late.add(p.now() - l.due)
 			p.deliver(l)
 		}
 	}
@@ -191,36 +188,4 @@ func (a *agenda) close() {
 	clear(a.pending)
 	a.mu.Unlock()
 	a.wg.Wait()
-}
-
-// latenessStep and latenessSteps are the resolution and the range of lateness.
-const (
-	latenessStep  = 10 * time.Microsecond
-	latenessSteps = 1000 // 10 ms; what is later counts as that
-)
-
-// lateness counts how late deliveries were. It may be used concurrently; the
-// zero value is ready.
-type lateness struct {
-	counts [latenessSteps]atomic.Uint64
-}
-
-func (l *lateness) add(late time.Duration) {
-	l.counts[max(0, min(late/latenessStep, latenessSteps-1))].Add(1)
-}
-
-// percentile returns the lateness that so many percent did not exceed; 0 if
-// there were none.
-func (l *lateness) percentile(p uint64) time.Duration {
-	var total uint64
-	for i := range l.counts {
-		total += l.counts[i].Load()
-	}
-	var seen uint64
-	for i := range l.counts {
-		if seen += l.counts[i].Load(); seen > 0 && seen*100 >= total*p {
-			return time.Duration(i+1) * latenessStep
-		}
-	}
-	return 0
 }

@@ -30,10 +30,6 @@ const (
 	outcomes         // how many there are
 )
 
-func (f outcome) String() string {
-	return [outcomes]string{"passed", "lost", "cut", "silent", "held", "clogged", "crowded", "unknown"}[f]
-}
-
 // way is a direction between two nodes, by their names.
 type way struct{ from, to string }
 

@@ -88,20 +88,6 @@ func TestCalmEndsRandomLossOnly(t *testing.T) {
 	}
 }
 
-// TestPercentilesOfLateness checks them at their resolution.
-func TestPercentilesOfLateness(t *testing.T) {
-	var l lateness
-	require.Zero(t, l.percentile(99))
-	for i := range 100 {
-		l.add(time.Duration(i) * 100 * time.Microsecond)
-	}
-	require.Equal(t, 4910*time.Microsecond, l.percentile(50))
-	require.Equal(t, 9810*time.Microsecond, l.percentile(99))
-	l.add(time.Hour)
-	require.Equal(t, 10*time.Millisecond, l.percentile(100))
-	l.add(-1)
-}
-
 // segment is a TCP segment in an IPv4 packet, with right checksums.
 func segment(data string) []byte {
 	p := make([]byte, ipHeader+tcpHeader, ipHeader+tcpHeader+len(data))
