@@ -41,7 +41,7 @@ func work(ctx context.Context, r *patterns.Request) (patterns.Message, error) {
 func busy(t *testing.T, n *sim.Network) {
 	const count, rounds = 25, 40
 	s := newStory(t, n, count)
-	s.config.ClusterKeys = map[string][]security.KeyVersion{"sealed": {{Version: 1, Key: security.Key{1}}}}
+	s.keys = map[string][]security.KeyVersion{"sealed": {{Version: 1, Key: security.Key{1}}}}
 	for i := range count {
 		n.Go(name(i), func() {
 			s.start(i)

@@ -9,7 +9,6 @@ import (
 	"encoding/binary"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/internal/simnet"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 	"github.com/arke-mesh/arke/sim"
@@ -26,10 +26,11 @@ var seeds = flag.Uint64("seeds", 3, "how many seeds TestFiftyNodesReplay runs")
 
 // story is a network of real nodes; n0 is the seed of all.
 type story struct {
-	t      *testing.T
-	n      *sim.Network
-	config node.Config // of every node
-	nodes  []*node.Node
+	t     *testing.T
+	n     *sim.Network
+	keys  map[string][]security.KeyVersion // of clusters, which every node holds
+	all   *simnet.Nodes
+	nodes []*node.Node
 
 	mu       sync.Mutex
 	outcomes map[string]int // guarded by mu; requests
@@ -41,36 +42,20 @@ type story struct {
 const service = "echo"
 
 func newStory(t *testing.T, n *sim.Network, count int) *story {
-	file, err := security.GenerateNetworkFile("story", rand.NewChaCha8([32]byte{1}))
-	require.NoError(t, err)
-	s := &story{
-		t: t, n: n, config: node.Config{Network: file}, nodes: make([]*node.Node, count),
+	return &story{
+		t: t, n: n, all: simnet.New(t, n, "story"), nodes: make([]*node.Node, count),
 		outcomes: make(map[string]int), handled: make(map[string]int),
 	}
-	t.Cleanup(func() {
-		for i := range s.nodes {
-			s.close(i)
-		}
-	})
-	return s
 }
 
 func name(i int) string { return fmt.Sprint("n", i) }
 
 // start starts a node, or starts it again.
 func (s *story) start(i int) {
-	seam := s.n.Seam(name(i))
-	cfg := s.config
-	cfg.Seam, cfg.Incarnation = &seam, s.n.Incarnation(name(i))
-	if i > 0 {
-		cfg.Seeds = []string{"n0:4001"}
-	}
-	created, err := node.New(cfg)
-	require.NoError(s.t, err)
+	started := s.all.Start(name(i), func(c *node.Config) { c.ClusterKeys = s.keys })
 	s.mu.Lock()
-	s.nodes[i] = created
-	s.mu.Unlock()
-	require.NoError(s.t, created.Start(context.Background()))
+	defer s.mu.Unlock()
+	s.nodes[i] = started
 }
 
 // startAll starts the seed, and has all others start at once; n1 and those behind
@@ -94,11 +79,7 @@ func (s *story) node(i int) *node.Node {
 	return s.nodes[i]
 }
 
-func (s *story) close(i int) {
-	if started := s.node(i); started != nil {
-		require.NoError(s.t, started.Close())
-	}
-}
+func (s *story) close(i int) { require.NoError(s.t, s.node(i).Close()) }
 
 // serve makes node i a member. Its handler works for a while, as user code
 // does: with time.Sleep.
