@@ -211,10 +211,8 @@ func (d *driver) inject(name string, f func()) {
 		d.mu.Unlock()
 		return
 	}
-	d.soon(key{kind: kindScenario, name: name}, func() {
-		d.mu.Lock()
+	d.after(0, key{kind: kindScenario, name: name}, func() {
 		f()
-		d.mu.Unlock()
 		close(done)
 	})
 	d.mu.Unlock()

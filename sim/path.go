@@ -263,19 +263,15 @@ func (f *flow) stall(p *path, sent int64, lost bool) {
 // resume plans the next attempt, now that the path it waits for works: at the
 // sender's next retransmission if something was lost.
 func (f *flow) resume() {
-	n := f.c.n
-	at := n.now()
-	if f.lost >= 0 {
-		at = int64(f.link.Resume(f.own().link.Model(), time.Duration(f.lost), time.Duration(at)))
+	n, wait := f.c.n, time.Duration(0)
+	if now := time.Duration(n.now()); f.lost >= 0 {
+		wait = f.link.Resume(f.own().link.Model(), time.Duration(f.lost), now) - now
 	}
-	n.push(&event{at: at, key: f.c.key(kindRetry, f.end, 0), apply: f.retry})
+	n.after(wait, f.c.key(kindRetry, f.end, 0), f.retry)
 }
 
 // retry sends everything again that has not arrived.
 func (f *flow) retry() {
-	n := f.c.n
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	own, back := f.own(), f.back()
 	switch {
 	case own.blocked():
@@ -289,7 +285,7 @@ func (f *flow) retry() {
 	f.link.Reset()
 	for _, e := range f.flight {
 		if !e.parked { // else it has passed the path, and waits for a paused node
-			n.cancel(e)
+			f.c.n.cancel(e)
 			f.schedule(e)
 		}
 	}
@@ -298,15 +294,13 @@ func (f *flow) retry() {
 // giveUp ends the connection: one of its packets was lost too often.
 func (f *flow) giveUp(at int64) {
 	f.dead = true
-	f.c.n.push(&event{at: at, key: f.c.key(kindGaveUp, f.end, 0), apply: func() {
-		f.c.n.mu.Lock()
-		defer f.c.n.mu.Unlock()
+	f.c.n.after(time.Duration(at-f.c.n.now()), f.c.key(kindGaveUp, f.end, 0), func() {
 		f.link.Reset()
 		f.flight = nil
 		f.c.breakEnd(f.end, ErrConnLost, false)
 		f.c.ended[f.end] = false // what told of it may be what was lost
 		f.c.end(f.end)
-	}})
+	})
 }
 
 // path returns the path from a to b.

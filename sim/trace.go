@@ -117,9 +117,6 @@ func (t *Trace) line(i int) string {
 	return b.String()
 }
 
-// Write prints the recorded events, one a line.
-func (t *Trace) Write(w io.Writer) error { return t.WriteNode(w, "") }
-
 // WriteNode prints the recorded events that happened at the node or came from
 // it, one a line; "" = those of all.
 func (t *Trace) WriteNode(w io.Writer, node string) error {

@@ -292,7 +292,7 @@ func lost(t *testing.T, s io.Reader) {
 // lines is a recorded trace as text.
 func lines(t *testing.T, trace *sim.Trace) string {
 	var b strings.Builder
-	require.NoError(t, trace.Write(&b))
+	require.NoError(t, trace.WriteNode(&b, ""))
 	return b.String()
 }
 

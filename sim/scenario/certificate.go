@@ -4,9 +4,7 @@
 package scenario
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -26,26 +24,30 @@ const defaultRevocation = Duration(5 * time.Second)
 
 // badRevocation says why there is nothing to revoke, or "".
 func badRevocation(nodes []Nodes) string {
-	if !slices.ContainsFunc(nodes, func(g Nodes) bool { return g.Certificate != "" }) {
+	if !issued(nodes) {
 		return "no node has a certificate: give groups one"
 	}
 	return ""
 }
 
+// issued says whether nodes have certificates.
+func issued(nodes []Nodes) bool {
+	return slices.ContainsFunc(nodes, func(g Nodes) bool { return g.Certificate != "" })
+}
+
 // badCertificate says in which field, and why, what a group says about its certificate
 // can't be; "" = it can.
 func badCertificate(g Nodes, nodes []Nodes) (field, why string) {
-	issued := slices.ContainsFunc(nodes, func(g Nodes) bool { return g.Certificate != "" })
 	switch {
 	case g.Attach != "" && (g.Certificate != "" || g.Ends != 0):
 		return "", "a client has the certificate of its relay: leave certificate and ends out"
 	case g.Certificate != "" && !slices.Contains(Certificates(), g.Certificate):
-		return ".certificate", fmt.Sprintf("unknown certificate %q; there is %s", short(g.Certificate), strings.Join(Certificates(), ", "))
+		return ".certificate", unknown("certificate", g.Certificate, Certificates())
 	case g.Certificate == "" && g.Ends != 0:
 		return ".ends", "there is no certificate that could end"
 	case g.Ends < 0:
 		return ".ends", g.Ends.String() + " is negative"
-	case g.Certificate == "" && g.Attach == "" && issued:
+	case g.Certificate == "" && g.Attach == "" && issued(nodes):
 		return "", "other nodes have certificates: give it one, all or nothing"
 	}
 	return "", ""

@@ -406,12 +406,7 @@ func (x *network) strikes(a Action) bool {
 // normal says whether an action gives links the model that they have in the
 // file.
 func (x *network) normal(a Action) bool {
-	for _, p := range x.byLink(a.Between) {
-		if !a.Link.like(x.s.Links[p.link]) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(x.byLink(a.Between), func(p part) bool { return !a.Link.like(x.s.Links[p.link]) })
 }
 
 // ends says whether an action ends a fault.
@@ -441,10 +436,8 @@ func sameSides(a, b [][]string) bool {
 
 func within(a, b [][]string) bool {
 	for side := range 2 {
-		for _, name := range a[side] {
-			if !slices.Contains(b[side], name) {
-				return false
-			}
+		if slices.ContainsFunc(a[side], func(name string) bool { return !slices.Contains(b[side], name) }) {
+			return false
 		}
 	}
 	return true

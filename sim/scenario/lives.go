@@ -3,7 +3,10 @@
 
 package scenario
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // life is what a node is doing at some point of the timeline.
 type life struct {
@@ -104,7 +107,7 @@ func (x *expander) absences() absences {
 		}
 	}
 	sorted := *x
-	sorted.steps = append([]step(nil), x.steps...)
+	sorted.steps = slices.Clone(x.steps)
 	sorted.order()
 	gone := map[string]Duration{}
 	for _, st := range sorted.steps {
@@ -143,12 +146,9 @@ func (a absences) take(name string, from, until Duration) bool {
 // free says whether a node is there all the time, and a little before and
 // after.
 func (a absences) free(name string, from, until Duration) bool {
-	for _, other := range a[name] {
-		if from <= other[1]+recovery && until+recovery >= other[0] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a[name], func(other [2]Duration) bool {
+		return from <= other[1]+recovery && until+recovery >= other[0]
+	})
 }
 
 // wounds are the faults that stand at some point of the timeline and that
@@ -198,7 +198,7 @@ func (w *wounds) wound(st step) {
 
 // like says whether two models are the same.
 func (l Link) like(m Link) bool {
-	return l.Latency == m.Latency && l.Jitter == m.Jitter && l.Loss == m.Loss && l.Mbps == m.Mbps && l.Queue == m.Queue
+	return l.Model() == m.Model()
 }
 
 func set[K comparable](m map[K]bool, k K, on bool) {
