@@ -29,8 +29,8 @@ type Net struct {
 	log    *zap.Logger
 	wires  *wires
 	router *router
-	agenda *agenda
-	temp   string // of sockets, and of everything without Config.Dir
+	*play.Agenda
+	temp string // of sockets, and of everything without Config.Dir
 
 	// Guarded by mu.
 	mu     sync.Mutex
@@ -47,7 +47,7 @@ func New(cfg Config) (*Net, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	n := &Net{cfg: cfg, log: cfg.Logger.Named("netns"), agenda: newAgenda(), places: make(map[string]*place)}
+	n := &Net{cfg: cfg, log: cfg.Logger.Named("netns"), Agenda: play.NewAgenda(), places: make(map[string]*place)}
 	n.wires = newWires(cfg.Seed, n.Now)
 	if err := Supported(); err != nil {
 		return nil, err
@@ -62,18 +62,6 @@ func New(cfg Config) (*Net, error) {
 	}
 	return n, nil
 }
-
-// Now implements play.Level: the real time since New.
-func (n *Net) Now() time.Duration { return n.agenda.now() }
-
-// At implements play.Level. What is simultaneous happens in any order.
-func (n *Net) At(at time.Duration, _ string, f func()) { n.agenda.at(at, f) }
-
-// Sleep implements play.Level.
-func (n *Net) Sleep(until time.Duration) { time.Sleep(until - n.Now()) }
-
-// Note implements play.Level: there is no trace.
-func (n *Net) Note(string, string) {}
 
 // SetLinks implements play.Level.
 func (n *Net) SetLinks(of func(from, to string) scenario.Link) {
@@ -181,7 +169,8 @@ func (n *Net) Close() error {
 	}
 	n.closed = true
 	n.mu.Unlock()
-	n.agenda.close()
+	n.Stop()
+	n.Wait()
 	all := n.list()
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup

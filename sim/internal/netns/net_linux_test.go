@@ -340,29 +340,6 @@ func TestLeftoversOfOthersAreSwept(t *testing.T) {
 	require.DirExists(t, ours)
 }
 
-// TestTheAgendaCallsWhenItIsTime checks the order of calls, and that nothing
-// is called after the end.
-func TestTheAgendaCallsWhenItIsTime(t *testing.T) {
-	a := newAgenda()
-	type call struct {
-		name string
-		at   time.Duration
-	}
-	got := make(chan call, 3)
-	plan := func(name string, at time.Duration) { a.at(at, func() { got <- call{name, a.now()} }) }
-	plan("never", time.Hour)
-	plan("at once", 0)
-	require.Equal(t, "at once", (<-got).name)
-	later := a.now() + 40*time.Millisecond
-	plan("later", later)
-	last := <-got
-	require.Equal(t, "later", last.name)
-	require.GreaterOrEqual(t, last.at, later)
-	a.close()
-	plan("too late", 0)
-	require.Empty(t, got)
-}
-
 // small is a scenario as users write them.
 const small = `
 name: small

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/sim/link"
+	"github.com/arke-mesh/arke/sim/play"
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -33,11 +34,11 @@ type lab struct {
 func newLab(t *testing.T, count int, m link.Model) *lab {
 	t.Helper()
 	needs(t)
-	a := newAgenda()
-	l := &lab{T: t, wires: newWires(1, a.now)}
+	a := play.NewAgenda()
+	l := &lab{T: t, wires: newWires(1, a.Now)}
 	l.wires.setLinks(func(string, string) link.Model { return m })
 	var err error
-	l.router, err = newRouter(l.wires, a.now, zap.NewNop())
+	l.router, err = newRouter(l.wires, a.Now, zap.NewNop())
 	require.NoError(t, err)
 	t.Cleanup(l.router.close)
 	for i := range count {

@@ -29,14 +29,12 @@ type Stack struct {
 	// Immutable after New.
 	cfg Config
 	net *network
+	*play.Agenda
 
 	mu     sync.Mutex
-	closed bool                          // guarded by mu
-	lives  []*participant                // guarded by mu; those that were not closed
-	files  map[string]*security.Network  // guarded by mu; by encoded network file
-	timers map[time.Duration]*time.Timer // guarded by mu; of At, not fired yet, by their time
-
-	calls sync.WaitGroup // functions that At runs
+	closed bool                         // guarded by mu
+	lives  []*participant               // guarded by mu; those that were not closed
+	files  map[string]*security.Network // guarded by mu; by encoded network file
 }
 
 var _ play.Level = (*Stack)(nil)
@@ -49,46 +47,9 @@ func New(cfg Config) (*Stack, error) {
 	}
 	cfg = cfg.withDefaults()
 	return &Stack{
-		cfg: cfg, net: newNetwork(cfg.Seed, cfg.Link),
-		files: make(map[string]*security.Network), timers: make(map[time.Duration]*time.Timer),
+		cfg: cfg, net: newNetwork(cfg.Seed, cfg.Link), Agenda: play.NewAgenda(), files: make(map[string]*security.Network),
 	}, nil
 }
-
-// Now implements play.Level.
-func (s *Stack) Now() time.Duration { return s.net.now() }
-
-// At implements play.Level. What is simultaneous begins in the order of the
-// calls, a nanosecond apart: a bubble's timers that fire at one instant do so
-// in an order that does not repeat.
-func (s *Stack) At(at time.Duration, _ string, f func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return
-	}
-	at = max(at, s.Now())
-	for s.timers[at] != nil {
-		at++
-	}
-	s.timers[at] = time.AfterFunc(at-s.Now(), func() {
-		s.mu.Lock()
-		delete(s.timers, at)
-		if s.closed {
-			s.mu.Unlock()
-			return
-		}
-		s.calls.Add(1)
-		s.mu.Unlock()
-		defer s.calls.Done()
-		f()
-	})
-}
-
-// Sleep implements play.Level.
-func (s *Stack) Sleep(until time.Duration) { time.Sleep(until - s.Now()) }
-
-// Note implements play.Level: there is no trace, as it would not repeat.
-func (*Stack) Note(string, string) {}
 
 // SetLinks implements play.Level.
 func (s *Stack) SetLinks(of func(from, to string) scenario.Link) {
@@ -97,12 +58,9 @@ func (s *Stack) SetLinks(of func(from, to string) scenario.Link) {
 
 // Close implements play.Level.
 func (s *Stack) Close() error {
+	s.Stop()
 	s.mu.Lock()
 	s.closed = true
-	for _, t := range s.timers {
-		t.Stop()
-	}
-	clear(s.timers)
 	lives := s.lives
 	s.mu.Unlock()
 	s.net.resumeAll()
@@ -112,7 +70,7 @@ func (s *Stack) Close() error {
 		wg.Go(func() { errs[i] = p.Close() })
 	}
 	wg.Wait()
-	s.calls.Wait()
+	s.Wait()
 	return errors.Join(errs...)
 }
 
