@@ -10,12 +10,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/arke-mesh/arke/sim/check"
 	"github.com/arke-mesh/arke/sim/report"
@@ -127,39 +130,27 @@ func (h Hunt) hunt(ctx context.Context, o *order, bug Bug) (Catch, error) {
 
 // each does so many jobs, Parallel at a time, and stops at the first error.
 func (h Hunt) each(ctx context.Context, jobs int, do func(ctx context.Context, i int) (string, error)) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	next := make(chan int)
-	var wg sync.WaitGroup
+	workers, ctx := errgroup.WithContext(ctx)
+	workers.SetLimit(max(h.Parallel, 1))
 	var noting sync.Mutex
-	for range max(h.Parallel, 1) {
-		wg.Go(func() {
-			for i := range next {
-				if ctx.Err() != nil {
-					continue
-				}
-				text, err := do(ctx, i)
-				if err != nil {
-					cancel(err)
-					continue
-				}
-				noting.Lock()
-				if h.Note != nil {
-					h.Note(text)
-				}
-				noting.Unlock()
+	for i := range jobs {
+		workers.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
+			text, err := do(ctx, i)
+			if err != nil {
+				return err
+			}
+			noting.Lock()
+			defer noting.Unlock()
+			if h.Note != nil {
+				h.Note(text)
+			}
+			return nil
 		})
 	}
-	for i := range jobs {
-		select {
-		case next <- i:
-		case <-ctx.Done():
-		}
-	}
-	close(next)
-	wg.Wait()
-	return context.Cause(ctx)
+	return workers.Wait()
 }
 
 // order decides which scenarios are tried first: a pure core but for its lock.
@@ -356,8 +347,16 @@ func WriteTable(w io.Writer, catches []Catch, seeds int) error {
 			c.Bug.Name, c.Bug.Layer, c.Bug.Breaks, c.Bug.Promise, scenario, checker, seed, c.Runs)
 	}
 	b.WriteString("\n| scenario | bugs it caught first |\n|---|---|\n")
-	for _, s := range tally(catches) {
-		fmt.Fprintf(&b, "| %s | %d |\n", s.scenario, s.bugs)
+	first := make(map[string]int) // bugs, by the scenario that caught them before others could
+	for _, c := range catches {
+		if c.Caught() {
+			first[c.Scenario]++
+		}
+	}
+	for _, s := range slices.SortedFunc(maps.Keys(first), func(a, b string) int {
+		return cmp.Or(cmp.Compare(first[b], first[a]), cmp.Compare(a, b))
+	}) {
+		fmt.Fprintf(&b, "| %s | %d |\n", s, first[s])
 	}
 	b.WriteString("\n| out of the simulator's reach | because | caught by | tests |\n|---|---|---|---|\n")
 	for _, e := range Beyond() {
@@ -365,31 +364,6 @@ func WriteTable(w io.Writer, catches []Catch, seeds int) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// firsts is how many bugs a scenario caught before others could.
-type firsts struct {
-	scenario string
-	bugs     int
-}
-
-func tally(catches []Catch) []firsts {
-	var out []firsts
-	for _, c := range catches {
-		if !c.Caught() {
-			continue
-		}
-		i := slices.IndexFunc(out, func(f firsts) bool { return f.scenario == c.Scenario })
-		if i < 0 {
-			i = len(out)
-			out = append(out, firsts{scenario: c.Scenario})
-		}
-		out[i].bugs++
-	}
-	slices.SortFunc(out, func(a, b firsts) int {
-		return cmp.Or(cmp.Compare(b.bugs, a.bugs), cmp.Compare(a.scenario, b.scenario))
-	})
-	return out
 }
 
 // ReadTable returns, by bug, who caught it according to a table that WriteTable
