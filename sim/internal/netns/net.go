@@ -24,13 +24,14 @@ import (
 // Net is a network of real relay processes. All methods may be called
 // concurrently.
 type Net struct {
+	*play.Agenda
+
 	// Immutable after New.
 	cfg    Config
 	log    *zap.Logger
 	wires  *wires
 	router *router
-	*play.Agenda
-	temp string // of sockets, and of everything without Config.Dir
+	temp   string // of sockets, and of everything without Config.Dir
 
 	// Guarded by mu.
 	mu     sync.Mutex
@@ -92,8 +93,8 @@ func (n *Net) Start(ctx context.Context, spec play.NodeSpec) (play.Participant, 
 			seeds[i] = append(seeds[i], seedOf(s.number))
 		}
 	}
-	p.take()
-	defer p.give()
+	p.turn.Lock()
+	defer p.turn.Unlock()
 	if n.isClosed() {
 		return nil, ErrClosed
 	}
@@ -130,7 +131,7 @@ func (n *Net) place(name string) (*place, error) {
 	if p == nil {
 		number := len(n.places)
 		p = &place{
-			name: name, number: number, turn: make(chan struct{}, 1),
+			name: name, number: number,
 			dir:    filepath.Join(cmp.Or(n.cfg.Dir, n.temp), name),
 			socket: filepath.Join(n.temp, strconv.Itoa(number)+".sock"),
 		}
@@ -296,8 +297,8 @@ func (n *Net) strike(name string, a scenario.Action) error {
 	if err != nil {
 		return err
 	}
-	p.take()
-	defer p.give()
+	p.turn.Lock()
+	defer p.turn.Unlock()
 	if p.life == nil {
 		return fmt.Errorf("netns: node %s was never started", name)
 	}
@@ -341,11 +342,11 @@ func (n *Net) heal(calm bool) error {
 	n.router.resume(n.wires.heal(calm))
 	var errs []error
 	for _, p := range n.list() {
-		p.take()
+		p.turn.Lock()
 		if p.alive() {
 			errs = append(errs, pause(p, false))
 		}
-		p.give()
+		p.turn.Unlock()
 	}
 	return errors.Join(errs...)
 }

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arke-mesh/arke/internal/node"
@@ -30,16 +31,12 @@ type place struct {
 	dir    string // of its data and log
 	socket string // of its relay
 
-	turn chan struct{} // holds an element while somebody starts or ends it
+	turn sync.Mutex // of whoever starts or ends it
 
-	// Owned by whoever has the turn.
+	// Guarded by turn.
 	site *site        // nil = it has no place in the network
 	life *participant // the last one; nil = never started
 }
-
-// take waits for the turn.
-func (p *place) take() { p.turn <- struct{}{} }
-func (p *place) give() { <-p.turn }
 
 // start runs what the spec says, with the seeds of each of its networks. The caller has
 // the turn, and the place has a site.
@@ -113,8 +110,8 @@ func (p *place) alive() bool { return p.life != nil && p.life.process.alive() }
 
 // close ends whatever the node still runs.
 func (p *place) close() (err error) {
-	p.take()
-	defer p.give()
+	p.turn.Lock()
+	defer p.turn.Unlock()
 	if p.life != nil {
 		err = p.life.Close()
 	}

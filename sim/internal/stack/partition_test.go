@@ -77,8 +77,7 @@ func testHalves(t *testing.T, apart time.Duration) {
 
 func TestAOneWayCutIsNoticedByBoth(t *testing.T) {
 	// This test lets nothing through in one direction only.
-	perform(t, 5, func(t *testing.T, s *stage) {
-		s.ready()
+	ready(t, 5, func(t *testing.T, s *stage) {
 		s.do(scenario.Action{Do: "cut", Between: [][]string{{"n2"}, {"n0"}}})
 		require.Less(t, s.until(5*time.Second, func() bool { return !s.usable(0, 2) }), 1700*time.Millisecond)
 		s.until(2*time.Minute, func() bool { return s.peers(2) == 3 && s.peers(0) == 3 })
@@ -91,8 +90,7 @@ func TestAOneWayCutIsNoticedByBoth(t *testing.T) {
 func TestACloggedLinkBreaksNothing(t *testing.T) {
 	// This test holds everything between two nodes for a while: their
 	// connection survives it, and goes on at once.
-	perform(t, 4, func(t *testing.T, s *stage) {
-		s.ready()
+	ready(t, 4, func(t *testing.T, s *stage) {
 		s.bothWays("clog", []string{"n0"}, []string{"n2"})
 		s.until(3*time.Second, func() bool { return !s.usable(0, 2) })
 		time.Sleep(time.Second)
@@ -106,8 +104,7 @@ func TestACloggedLinkBreaksNothing(t *testing.T) {
 func TestACrashIsSeenInMilliseconds(t *testing.T) {
 	// This test checks that the reset of a killed node's connections gets to
 	// its callers one latency later, and that the node can come back.
-	perform(t, 6, func(t *testing.T, s *stage) {
-		s.ready()
+	ready(t, 6, func(t *testing.T, s *stage) {
 		s.do(scenario.Action{Do: "crash", Nodes: []string{"n2"}})
 		took := s.until(time.Second, func() bool { return !s.usable(0, 2) && s.peers(0) == 4 })
 		require.Less(t, took, 20*time.Millisecond)
@@ -126,8 +123,7 @@ func TestACrashIsSeenInMilliseconds(t *testing.T) {
 func TestSilenceIsSeenWithinThreeBeats(t *testing.T) {
 	// This test checks that a node which vanishes without a word is out of use
 	// after three missed beats, and that requests get around it.
-	perform(t, 6, func(t *testing.T, s *stage) {
-		s.ready()
+	ready(t, 6, func(t *testing.T, s *stage) {
 		s.do(scenario.Action{Do: "silence", Nodes: []string{"n2"}})
 		require.NoError(t, s.nodes[2].Close())
 		asked := make(chan error)
@@ -155,8 +151,7 @@ func TestSilenceIsSeenWithinThreeBeats(t *testing.T) {
 func TestAPausedNodeIsBackWhenItGoesOn(t *testing.T) {
 	// This test checks that a node whose process stands still is out of use
 	// after three beats, keeps its connections, and is back at once.
-	perform(t, 6, func(t *testing.T, s *stage) {
-		s.ready()
+	ready(t, 6, func(t *testing.T, s *stage) {
 		s.do(scenario.Action{Do: "pause", Nodes: []string{"n2"}})
 		took := s.until(3*time.Second, func() bool { return !s.usable(0, 2) })
 		require.Less(t, took, 1700*time.Millisecond)
@@ -170,8 +165,7 @@ func TestAPausedNodeIsBackWhenItGoesOn(t *testing.T) {
 func TestACorruptByteCostsTheConnection(t *testing.T) {
 	// This test checks that TLS notices a flipped bit, that both ends lose the
 	// connection, and that the nodes connect again.
-	perform(t, 4, func(t *testing.T, s *stage) {
-		s.ready()
+	ready(t, 4, func(t *testing.T, s *stage) {
 		s.do(scenario.Action{Do: "corrupt", Between: [][]string{{"n0"}, {"n2"}}})
 		s.until(2*time.Second, func() bool { return s.peers(0) == 2 })
 		s.until(2*time.Second, func() bool { return s.peers(2) == 2 })
@@ -182,8 +176,7 @@ func TestACorruptByteCostsTheConnection(t *testing.T) {
 
 func TestAStoppedNodeLeavesInOrder(t *testing.T) {
 	// This test checks that a graceful end costs its callers nothing.
-	perform(t, 5, func(t *testing.T, s *stage) {
-		s.ready()
+	ready(t, 5, func(t *testing.T, s *stage) {
 		done := make(chan error)
 		go func() {
 			p := s.nodes[2]

@@ -217,19 +217,22 @@ func (s *stage) live(i, except int) int {
 // usable says whether node i can use the member at node j.
 func (s *stage) usable(i, j int) bool { return s.live(i, -1) > s.live(i, j) }
 
-// ready has all nodes but the first serve, and waits until all know all and
-// the first uses all members.
-func (s *stage) ready() {
-	s.t.Helper()
-	for i := 1; i < len(s.nodes); i++ {
-		s.serve(i)
-	}
-	s.all()
-	s.until(10*time.Second, func() bool { return s.live(0, -1) == len(s.nodes)-1 })
-	for range 3 * len(s.nodes) {
-		_, err := s.ask(0)
-		require.NoError(s.t, err)
-	}
+// ready is perform when all nodes but the first serve, all know all, and the first
+// uses all members.
+func ready(t *testing.T, count int, body func(t *testing.T, s *stage)) {
+	t.Helper()
+	perform(t, count, func(t *testing.T, s *stage) {
+		for i := 1; i < count; i++ {
+			s.serve(i)
+		}
+		s.all()
+		s.until(10*time.Second, func() bool { return s.live(0, -1) == count-1 })
+		for range 3 * count {
+			_, err := s.ask(0)
+			require.NoError(t, err)
+		}
+		body(t, s)
+	})
 }
 
 // all waits until everybody knows everybody.
