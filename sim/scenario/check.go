@@ -26,12 +26,8 @@ const (
 	MaxActions  = 200_000 // after Expand
 )
 
-// Validate returns an *Error that names everything that is impossible about
-// the scenario, or nil.
-func (s Scenario) Validate() error { return s.check().err() }
-
-// check is Validate. What a timeline does to nodes can only be seen in its
-// expansion; it is tried if nothing else is wrong.
+// check names everything that is impossible about the scenario. What a timeline does
+// to nodes can only be seen in its expansion; it is tried if nothing else is wrong.
 func (s Scenario) check() problems {
 	_, found := s.expanded()
 	return found

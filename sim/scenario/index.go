@@ -26,7 +26,7 @@ type Index struct {
 }
 
 // NewIndex indexes the nodes and links of a scenario. Selectors of links that
-// select nobody are ignored; Validate reports them.
+// select nobody are ignored; Parse reports them.
 func NewIndex(s Scenario) *Index {
 	x := &Index{
 		at:       map[string]int{},

@@ -332,21 +332,14 @@ type Problem struct {
 
 // String returns "file:line: path: reason", without what is unknown.
 func (p Problem) String() string {
-	var b strings.Builder
-	switch {
-	case p.File != "" && p.Line > 0:
-		fmt.Fprintf(&b, "%s:%d: ", p.File, p.Line)
-	case p.File != "":
-		fmt.Fprintf(&b, "%s: ", p.File)
-	}
-	if p.Path != "" {
-		fmt.Fprintf(&b, "%s: ", p.Path)
-	}
-	b.WriteString(p.Reason)
-	return b.String()
+	var text sentence
+	text.also(p.File != "" && p.Line > 0, "%s:%d: ", p.File, p.Line)
+	text.also(p.File != "" && p.Line == 0, "%s: ", p.File)
+	text.also(p.Path != "", "%s: ", p.Path)
+	return string(text) + p.Reason
 }
 
-// Error is what Parse, Validate, Expand and Generate return: everything that is
+// Error is what Parse, Expand and Generate return: everything that is
 // wrong with a scenario, in the order of the file.
 type Error struct {
 	Problems []Problem

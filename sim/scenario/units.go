@@ -51,7 +51,7 @@ type Share uint32
 const Whole Share = 1_000_000
 
 // String returns the share as a percentage: "1.5%".
-func (s Share) String() string { return decimal(uint64(s), 10_000) + "%" }
+func (s Share) String() string { return strconv.FormatFloat(float64(s)/10_000, 'f', -1, 64) + "%" }
 
 // MarshalText implements encoding.TextMarshaler.
 func (s Share) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
@@ -109,16 +109,6 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 // UnmarshalJSON implements json.Unmarshaler: a size may be a bare number.
 func (b *Bytes) UnmarshalJSON(data []byte) error {
 	return b.UnmarshalText([]byte(strings.Trim(string(data), `"`)))
-}
-
-// decimal writes v/unit without trailing zeros; unit is a power of ten.
-func decimal(v, unit uint64) string {
-	s := strconv.FormatUint(v/unit, 10)
-	if rest := v % unit; rest > 0 {
-		digits := len(strconv.FormatUint(unit, 10)) - 1
-		s += "." + strings.TrimRight(fmt.Sprintf("%0*d", digits, rest), "0")
-	}
-	return s
 }
 
 // fixed reads a decimal number as an integer count of 10^-digits, without
