@@ -4,6 +4,7 @@
 package sim
 
 import (
+	"context"
 	"maps"
 	"math"
 	"slices"
@@ -166,6 +167,19 @@ func (d *driver) send(o outgoing) {
 	d.dirty = append(d.dirty, o)
 	if d.wakeAt > 0 {
 		d.prod()
+	}
+}
+
+// await waits until something is over, or returns why it does not. The lock is
+// released meanwhile.
+func (d *driver) await(ctx context.Context, over <-chan struct{}) error {
+	d.mu.Unlock()
+	defer d.mu.Lock()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -23,7 +23,6 @@ import (
 // as many ties as possible.
 type chatter struct {
 	*actor
-	n       *sim.Network
 	friends []*chatter
 
 	mu      sync.Mutex
@@ -93,7 +92,7 @@ func crowd(count int, d time.Duration) func(*testing.T, *sim.Network) {
 	return func(t *testing.T, n *sim.Network) {
 		all := make([]*chatter, count)
 		for i := range all {
-			all[i] = &chatter{n: n, actor: &actor{name: fmt.Sprint("c", i)}}
+			all[i] = &chatter{actor: &actor{name: fmt.Sprint("c", i)}}
 			all[i].Seam = n.Seam(all[i].name)
 			plug(t, all[i].actor, all[i])
 		}

@@ -90,14 +90,7 @@ func (r *router) Closest(ctx context.Context, k overlay.Key, count int) ([]peer.
 	event := r.p.key(kindLookup, 0, number)
 	event.name = string(k[:])
 	n.after(0, event, func() { r.begin(s, target, count, number) })
-	n.mu.Unlock()
-	var err error
-	select {
-	case <-s.done:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	n.mu.Lock()
+	err := n.await(ctx, s.done)
 	if !s.begun {
 		return ids(r.table.nearest(nil, target, count)), err
 	}

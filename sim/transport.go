@@ -199,14 +199,7 @@ func (p *process) dialTo(ctx context.Context, h *host) error {
 	over := make(chan struct{})
 	d.waiters = append(d.waiters, over)
 	d.waiting++
-	p.n.mu.Unlock()
-	var err error
-	select {
-	case <-over:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	p.n.mu.Lock()
+	err := p.n.await(ctx, over)
 	if d.waiting--; d.waiting == 0 {
 		d.finish(context.Canceled) // if it is not over
 	}

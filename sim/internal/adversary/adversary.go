@@ -20,10 +20,7 @@ import (
 // Adversary is what stands between one life of a node and the network. Methods
 // may be called concurrently.
 type Adversary struct {
-	// Immutable after New.
-	cfg   Config
-	inner overlay.Transport
-	clock overlay.Clock
+	cfg Config // immutable after New
 
 	mu      sync.Mutex
 	lines   map[peer.ID]*line   // guarded by mu, as all below; that carry a session
@@ -58,12 +55,10 @@ const beat = 100 * time.Millisecond
 // New makes an adversary, which looks on until it gets an order.
 func New(cfg Config) *Adversary {
 	a := &Adversary{
-		cfg: cfg, inner: cfg.Seam.Transport, clock: cfg.Seam.Clock,
-		lines: make(map[peer.ID]*line), ledgers: make(map[peer.ID]*ledger), orders: make(map[string]Order),
+		cfg: cfg, lines: make(map[peer.ID]*line), ledgers: make(map[peer.ID]*ledger), orders: make(map[string]Order),
 	}
 	a.tactics = newTactics(&wits{
-		self: a.inner.Self(), key: cfg.Seam.Key, clock: a.clock, rand: cfg.Seam.Rand.Stream("adversary"),
-		network: cfg.Network, cluster: cfg.Cluster, acted: cfg.Acted, order: a.order, peers: a.peers,
+		Config: cfg, self: cfg.Seam.Transport.Self(), rand: cfg.Seam.Rand.Stream("adversary"), order: a.order, peers: a.peers,
 	})
 	return a
 }
@@ -71,7 +66,7 @@ func New(cfg Config) *Adversary {
 // Seam is what the node is given in place of its own.
 func (a *Adversary) Seam() overlay.Seam {
 	seam := a.cfg.Seam
-	seam.Transport = &transport{a.inner, a}
+	seam.Transport = &transport{seam.Transport, a}
 	return seam
 }
 
@@ -99,7 +94,7 @@ func (a *Adversary) order(mode string) (Order, bool) {
 // peers are those to whom there are links, in order. mu is held.
 func (a *Adversary) peers() []peer.ID { return slices.Sorted(maps.Keys(a.lines)) }
 
-func (a *Adversary) plan() { a.timer = a.clock.AfterFunc("adversary", beat, a.act) }
+func (a *Adversary) plan() { a.timer = a.cfg.Seam.Clock.AfterFunc("adversary", beat, a.act) }
 
 // act does what the tactics want to do of their own accord.
 func (a *Adversary) act() {
@@ -139,8 +134,8 @@ func (a *Adversary) act() {
 // open opens streams on which nothing is ever said.
 func (a *Adversary) open(peers []peer.ID) {
 	for _, p := range peers {
-		ctx, cancel := overlay.WithTimeout(context.Background(), a.clock, "adversary/open", beat)
-		s, err := a.inner.Open(ctx, p, nil)
+		ctx, cancel := overlay.WithTimeout(context.Background(), a.cfg.Seam.Clock, "adversary/open", beat)
+		s, err := a.cfg.Seam.Transport.Open(ctx, p, nil)
 		cancel()
 		if err == nil { // an empty write, so that the peer hears of it
 			_, _ = s.Write(make([]byte, 1))

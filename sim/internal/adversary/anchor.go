@@ -64,7 +64,7 @@ func (a *lyingAnchor) lie(cid security.ClusterID) (mode string, keys security.Ep
 		if !ok {
 			continue
 		}
-		for _, e := range a.cluster(o.On).Epochs(a.clock.Now()) {
+		for _, e := range a.Cluster(o.On).Epochs(a.Seam.Clock.Now()) {
 			if e.ID() == cid {
 				return mode, e
 			}
@@ -114,7 +114,7 @@ func (a *lyingAnchor) snapshot(to peer.ID, f frame, m *wire.Snapshot) []frame {
 		maps.Copy(c.said, c.truth)
 		return []frame{f}
 	}
-	a.acted("lies to a watcher: "+mode, 1)
+	a.Acted("lies to a watcher: "+mode, 1)
 	if m.More || mode == scenario.Withhold {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (a *lyingAnchor) delta(to peer.ID, f frame, m *wire.Delta) []frame {
 func (a *lyingAnchor) tell(cid security.ClusterID, c *account, mode string, keys security.Epoch, anchors [][]byte) *frame {
 	c.mode = mode
 	if mode == scenario.Withhold {
-		a.acted("lies to a watcher: "+mode, 1)
+		a.Acted("lies to a watcher: "+mode, 1)
 		return nil
 	}
 	want := a.wanted(c, mode, keys)
@@ -171,7 +171,7 @@ func (a *lyingAnchor) tell(cid security.ClusterID, c *account, mode string, keys
 		return nil
 	}
 	if mode != "" {
-		a.acted("lies to a watcher: "+mode, 1)
+		a.Acted("lies to a watcher: "+mode, 1)
 	}
 	c.number++
 	m.Number = c.number
@@ -207,7 +207,7 @@ func (a *lyingAnchor) hint(f frame) []frame {
 		return []frame{f}
 	}
 	m.Leases, m.Settled = 0, true
-	a.acted("lies to a co-anchor", 1)
+	a.Acted("lies to a co-anchor", 1)
 	return []frame{control(f.kind, &m)}
 }
 
@@ -265,8 +265,8 @@ func (a *lyingAnchor) forge(l *wire.Lease, keys security.Epoch) *wire.Lease {
 			f.Record = keys.SealRecord(a.rand, plain)
 		}
 	}
-	f.Signature = a.key.SignLease(security.Lease{
-		Network: a.network.ID(), Cluster: keys.ID(), Peer: peer.ID(f.Peer), Member: f.Member, Incarnation: f.Incarnation, Record: f.Record,
+	f.Signature = a.Seam.Key.SignLease(security.Lease{
+		Network: a.Network.ID(), Cluster: keys.ID(), Peer: peer.ID(f.Peer), Member: f.Member, Incarnation: f.Incarnation, Record: f.Record,
 	})
 	return f
 }

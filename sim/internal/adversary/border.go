@@ -88,7 +88,7 @@ func (s *smuggler) twice(f frame) []frame {
 		return []frame{f}
 	}
 	r.ID += again
-	s.acted("asks again", 2)
+	s.Acted("asks again", 2)
 	return []frame{f, f, {f.lane, f.kind, r.AppendTo(nil)}}
 }
 
@@ -96,14 +96,14 @@ func (s *smuggler) twice(f frame) []frame {
 func (s *smuggler) reply(f frame, r wire.Reply) []frame {
 	if s.stands(scenario.KeepBack) {
 		if s.count++; s.count%2 == 0 {
-			s.acted("keeps answers back", 1)
+			s.Acted("keeps answers back", 1)
 			return nil
 		}
 	}
 	if s.stands(scenario.AlterReplies) && r.Outcome == wire.OutcomeReply && len(r.Tail) > 0 {
 		r.Tail = append([]byte(nil), r.Tail...)
 		r.Tail[len(r.Tail)-1]++
-		s.acted("alters answers", 1)
+		s.Acted("alters answers", 1)
 		f.body = r.AppendTo(nil)
 	}
 	return []frame{f}
@@ -125,7 +125,7 @@ func (s *smuggler) tally(k asked, q *question, f frame, r wire.Reply) []frame {
 		q.parts += 2
 		forged := r
 		forged.From = &wire.From{Member: s.rand.Uint64()}
-		s.acted("invents members", 1)
+		s.Acted("invents members", 1)
 		return []frame{f, {f.lane, f.kind, forged.AppendTo(nil)}}
 	}
 	if r.Outcome != wire.OutcomeReply {
@@ -145,6 +145,6 @@ func (s *smuggler) tally(k asked, q *question, f frame, r wire.Reply) []frame {
 	}
 	r.Tail = wire.AppendTail(nil, nil, sum.AppendTo(nil))
 	f.body = r.AppendTo(nil)
-	s.acted("claims that nobody is missing", 1)
+	s.Acted("claims that nobody is missing", 1)
 	return []frame{f}
 }

@@ -120,7 +120,7 @@ func (g *forger) forge(p *plan, to peer.ID, v voice, h *heard) {
 		m.Messages = append(wire.AppendMessage(nil, h.topic, nil, len(content)), content...)
 		p.send(to, frame{wire.LanePub, wire.KindPublish, m.AppendTo(nil)})
 	}
-	g.acted("forges publications", 2)
+	g.Acted("forges publications", 2)
 }
 
 // mark tells that a publisher has published beyond all measure, and that it is
@@ -132,7 +132,7 @@ func (g *forger) mark(p *plan, to peer.ID, v voice, h *heard, word string) {
 	} {
 		p.send(to, frame{wire.LanePub, wire.KindPublishMark, m.AppendTo(nil)})
 	}
-	g.acted("forges marks", 2)
+	g.Acted("forges marks", 2)
 }
 
 // replay sends what came of late again: as it came, and as a message that the
@@ -155,6 +155,6 @@ func (g *forger) replay(p *plan, to peer.ID, v voice, h *heard) {
 		as.Origin.Peer = h.publisher
 		number += uint64(m.Count)
 		p.send(to, frame{wire.LanePub, wire.KindPublish, as.AppendTo(nil)})
-		g.acted("replays publications", 2)
+		g.Acted("replays publications", 2)
 	}
 }

@@ -63,7 +63,7 @@ func (r *hoarder) of(p peer.ID) *hoard {
 // beat implements tactic.
 func (r *hoarder) beat() (p plan) {
 	if o, ok := r.order(scenario.HoardLeases); ok {
-		id := r.cluster(o.On).Epochs(r.clock.Now())[0].ID()
+		id := r.Cluster(o.On).Epochs(r.Seam.Clock.Now())[0].ID()
 		for _, to := range nearest(id, r.peers(), anchors) {
 			r.lease(&p, to, r.of(to))
 		}
@@ -91,14 +91,14 @@ func nearest(id security.ClusterID, peers []peer.ID, count int) []peer.ID {
 // lease registers members, and watches, under ids that the peer anchors.
 func (r *hoarder) lease(p *plan, to peer.ID, h *hoard) {
 	for tries := 0; len(h.papers) < hoardClusters && tries < hoardClusters; tries++ {
-		e := r.network.Cluster(fmt.Sprint("hoard-", r.self, "-", r.tried)).Epochs(r.clock.Now())[0]
+		e := r.Network.Cluster(fmt.Sprint("hoard-", r.self, "-", r.tried)).Epochs(r.Seam.Clock.Now())[0]
 		if r.tried++; nearest(e.ID(), r.peers(), 1)[0] != to {
 			continue
 		}
 		own := papers{e.ID(), e.PublicKey(), e.Prove(r.self)}
 		h.papers = append(h.papers, own)
 		p.send(to, control(wire.KindWatch, &wire.Watch{Cid: own.id[:], Key: own.key, Proof: own.proof, Seq: uint64(len(h.papers))}))
-		r.acted("hoards watches", 1)
+		r.Acted("hoards watches", 1)
 	}
 	begun := h.leases
 	for ; len(h.papers) > 0 && h.leases < min(hoardLeases, begun+hoardBatch); h.leases++ {
@@ -108,14 +108,14 @@ func (r *hoarder) lease(p *plan, to peer.ID, h *hoard) {
 			size = hoardSmall
 		}
 		l := security.Lease{
-			Network: r.network.ID(), Cluster: own.id, Peer: r.self, Member: n, Incarnation: 1, Record: make([]byte, size),
+			Network: r.Network.ID(), Cluster: own.id, Peer: r.self, Member: n, Incarnation: 1, Record: make([]byte, size),
 		}
 		p.send(to, control(wire.KindRegister, &wire.Register{
-			Cid: own.id[:], Key: own.key, Proof: own.proof, Member: n, Incarnation: 1, Record: l.Record, Seq: n, Signature: r.key.SignLease(l),
+			Cid: own.id[:], Key: own.key, Proof: own.proof, Member: n, Incarnation: 1, Record: l.Record, Seq: n, Signature: r.Seam.Key.SignLease(l),
 		}))
 	}
 	if n := h.leases - begun; n > 0 {
-		r.acted("hoards leases", n)
+		r.Acted("hoards leases", n)
 	}
 }
 
@@ -124,7 +124,7 @@ func (r *hoarder) begin(p *plan, to peer.ID, h *hoard) {
 	if h.streams < hoardStreams {
 		h.streams += 4
 		p.opens = append(p.opens, to, to, to, to)
-		r.acted("opens streams", 4)
+		r.Acted("opens streams", 4)
 	}
 	if h.begun < hoardBegun {
 		h.begun++
@@ -132,6 +132,6 @@ func (r *hoarder) begin(p *plan, to peer.ID, h *hoard) {
 			Channel: 1<<31 + h.begun, First: true, Kind: wire.KindRequest, Total: hoardMessage, Payload: make([]byte, wire.MaxPayload/2),
 		}
 		p.send(to, frame{wire.LaneBulk, wire.KindFragment, part.AppendTo(nil)})
-		r.acted("begins messages", 1)
+		r.Acted("begins messages", 1)
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
-	"github.com/arke-mesh/arke/security"
 )
 
 // tactic is one way to do harm: it decides what becomes of frames, and which ones
@@ -42,15 +41,11 @@ func (p *plan) send(to peer.ID, f frame) { p.letters = append(p.letters, letter{
 
 // wits are what a tactic knows of the world. Adversary.mu is held during each call.
 type wits struct {
-	self    peer.ID
-	key     security.NodeKey
-	clock   overlay.Clock
-	rand    overlay.RandStream
-	network *security.Network
-	cluster func(name string) *security.Cluster
-	acted   func(what string, count int)
-	order   func(mode string) (Order, bool)
-	peers   func() []peer.ID
+	Config
+	self  peer.ID
+	rand  overlay.RandStream
+	order func(mode string) (Order, bool)
+	peers func() []peer.ID
 }
 
 // onlooker does nothing.

@@ -64,7 +64,7 @@ func (t *tamperer) alter(messages wire.Messages, on string) {
 			continue
 		}
 		body[0]++ // it aliases the copy
-		t.acted("alters publications", 1)
+		t.Acted("alters publications", 1)
 	}
 }
 
@@ -81,7 +81,7 @@ func (t *tamperer) repeat(way passage, messages wire.Messages, on string) wire.M
 		return messages
 	}
 	delete(t.passed, way)
-	t.acted("repeats publications", 1)
+	t.Acted("repeats publications", 1)
 	return last
 }
 
