@@ -13,10 +13,6 @@ import (
 	"github.com/arke-mesh/arke/patterns/request"
 )
 
-// carried are the patterns that cross.
-var carried = request.ServesOf(patterns.PatternRequest, patterns.PatternPush, patterns.PatternSurvey, patterns.PatternBroadcast,
-	patterns.PatternTunnel)
-
 // cargo is one message on its way through the far network.
 type cargo struct {
 	l      *loan

@@ -120,14 +120,15 @@ func (c Crossing) String() string {
 	return s
 }
 
-// clock is the machine's, or that of the nodes where package sim makes them.
-func (c Config) clock() overlay.Clock {
+// outside are the clock and the executor of the nodes where package sim makes them, else
+// the machine's clock and none.
+func (c Config) outside() (overlay.Clock, overlay.Exec) {
 	for _, n := range c.Networks {
 		if n.Node.Seam != nil {
-			return n.Node.Seam.Clock
+			return n.Node.Seam.Clock, n.Node.Seam.Exec
 		}
 	}
-	return overlay.NewRealClock()
+	return overlay.NewRealClock(), nil
 }
 
 func (c Config) withDefaults() Config {
@@ -179,9 +180,7 @@ func (c Config) CheckNetworks() error {
 // could not tell apart the later one is wrong.
 func (c Config) CheckCrossing(i int) error {
 	x, patterns := c.Crossings[i].withDefaults(), 0
-	err := x.check(func(network string) bool {
-		return slices.ContainsFunc(c.Networks, func(n Network) bool { return n.Name == network })
-	})
+	err := x.check(c.wayFaults(x.From, x.To))
 	if x.Finding != nil && c.holdsKey(x) {
 		err = errors.Join(err, fmt.Errorf("gateway: %s: this gateway has the cluster's key, too: "+
 			"take that away, or say reseal: true instead of finding-key-file", x))
@@ -198,6 +197,19 @@ func (c Config) CheckCrossing(i int) error {
 		err = errors.Join(err, fmt.Errorf("gateway: %s: there are more than %d patterns that lend to %s", x, maxPatterns, x.To))
 	}
 	return err
+}
+
+// wayFaults are what is wrong with where a crossing leads.
+func (c Config) wayFaults(from, to string) (faults []error) {
+	for _, name := range []string{from, to} {
+		if !slices.ContainsFunc(c.Networks, func(n Network) bool { return n.Name == name }) {
+			faults = append(faults, fmt.Errorf("there is no network %q here", name))
+		}
+	}
+	if from == to {
+		faults = append(faults, errors.New("it leads from a network to itself"))
+	}
+	return faults
 }
 
 // holdsKey says whether one of the gateway's nodes that the crossing is about has the
@@ -235,17 +247,13 @@ func (c Crossing) checkFinding() error {
 	return security.CheckKeys(f.Keys)
 }
 
-// check says everything that is wrong with a crossing by itself.
-func (c Crossing) check(isNetwork func(name string) bool) error {
+// check says everything that is wrong with a crossing by itself; way is what is wrong
+// with where it leads.
+func (c Crossing) check(way []error) error {
 	var faults []error
 	fault := func(err error) { faults = append(faults, fmt.Errorf("gateway: %s: %w", c, err)) }
-	for _, n := range []string{c.From, c.To} {
-		if !isNetwork(n) {
-			fault(fmt.Errorf("there is no network %q here", n))
-		}
-	}
-	if c.From == c.To {
-		fault(errors.New("it leads from a network to itself"))
+	for _, err := range way {
+		fault(err)
 	}
 	if err := c.checkNames(); err != nil {
 		fault(err)

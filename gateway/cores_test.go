@@ -233,7 +233,7 @@ func TestAClusterThatCrossesSealedIsLentToNobodyWhoAsks(t *testing.T) {
 
 	finding := security.FindingFile{Name: "vault.*"}
 	c := Crossing{From: "eu", To: "us", Cluster: "vault.*", Finding: &finding}
-	err := c.withDefaults().check(func(string) bool { return true })
+	err := c.withDefaults().check(nil)
 	require.ErrorContains(t, err, "has a finding key and is a pattern")
 }
 

@@ -47,9 +47,7 @@ func (d *desk) run() {
 		want := d.wanted
 		d.of.mu.Unlock()
 		if !slices.Equal(want, have) {
-			if reg != nil {
-				d.leave(reg)
-			}
+			d.of.drain(reg)
 			var err error
 			if reg, err = d.register(want); err != nil {
 				d.of.log.Warn("patterns could not be offered, tries again", zap.String("to", d.network), zap.Error(err))
@@ -75,12 +73,6 @@ func (d *desk) register(want []string) (*node.Forwarded, error) {
 	defer cancel()
 	limits := patterns.Limits{Concurrency: deskAtOnce, QueueBytes: deskBytes, MessageBytes: 1 << 10}
 	return d.node.OfferPatterns(ctx, want, limits, d)
-}
-
-func (d *desk) leave(reg *node.Forwarded) {
-	ctx, cancel := overlay.WithTimeout(d.of.ctx, d.of.clock, "gateway.drain", drainTime)
-	defer cancel()
-	_ = reg.Close(ctx)
 }
 
 // Deliver implements request.Forwarder.

@@ -56,9 +56,10 @@ func New(cfg Config) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{
-		cfg: cfg, clock: cfg.clock(), exec: cfg.exec(), log: cfg.Logger.Named("gateway"), networks: map[string]*node.Node{}, reaches: map[string]*reach{},
+		cfg: cfg, log: cfg.Logger.Named("gateway"), networks: map[string]*node.Node{}, reaches: map[string]*reach{},
 		lends: map[Crossing]*lend{}, patterns: map[Crossing]*pattern{}, desks: map[string]*desk{},
 	}
+	g.clock, g.exec = cfg.outside()
 	g.topics.all = map[TopicCrossing]*topicLend{}
 	g.ctx, g.cancel = lifetime(g.exec)
 	for _, n := range cfg.Networks {
@@ -118,22 +119,8 @@ func (g *Gateway) change(count int, check func(i int) error, put func()) error {
 
 // cross is Cross for crossings that are right; it is called with mu held.
 func (g *Gateway) cross(all []Crossing) {
-	wanted := map[Crossing]bool{}
-	for _, c := range all {
-		wanted[c.key()] = true
-	}
-	for key, l := range g.lends {
-		if !wanted[key] {
-			delete(g.lends, key)
-			l.stop()
-		}
-	}
-	for key, p := range g.patterns {
-		if !wanted[key] {
-			delete(g.patterns, key)
-			p.endAll()
-		}
-	}
+	dismiss(g.lends, all, (*lend).stop)
+	dismiss(g.patterns, all, (*pattern).endAll)
 	for _, c := range all {
 		if name.IsPattern(c.Cluster) {
 			g.offer(c.key(), c.Limits.withDefaults())
@@ -142,6 +129,20 @@ func (g *Gateway) cross(all []Crossing) {
 		}
 	}
 	g.tell()
+}
+
+// dismiss ends what is in force and not wanted any more.
+func dismiss[K comparable, C interface{ key() K }, V any](inForce map[K]V, wanted []C, end func(V)) {
+	keys := make(map[K]bool, len(wanted))
+	for _, c := range wanted {
+		keys[c.key()] = true
+	}
+	for key, v := range inForce {
+		if !keys[key] {
+			delete(inForce, key)
+			end(v)
+		}
+	}
 }
 
 // Wish is the configuration of a gateway in which it lends this.
@@ -168,7 +169,7 @@ func (g *Gateway) lend(key Crossing, finding *security.FindingFile, limits Limit
 			run = l.sealed.run
 		}
 		g.lends[key] = l
-		defer g.spawn(overlay.ExecKey{Name: "gateway.lend", N: key.number()}, run)
+		defer g.spawn(overlay.ExecKey{Name: "gateway.lend", N: l.number}, run)
 	}
 	if finding != nil {
 		l.sealed.wanted.Store(finding)
@@ -255,7 +256,7 @@ func (g *Gateway) demand(to, cluster, by string) (lends []*lend, full bool) {
 			d.lend.asked = true
 			d.border.limit(p.limits)
 			p.lends[cluster] = d
-			g.spawn(overlay.ExecKey{Name: "gateway.lend", N: c.number()}, d.run)
+			g.spawn(overlay.ExecKey{Name: "gateway.lend", N: d.number}, d.run)
 		}
 		d.since = now
 		lends = append(lends, d.lend)
@@ -279,10 +280,7 @@ func (g *Gateway) expire() {
 func (g *Gateway) sorted() []*lend {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	out := make([]*lend, 0, len(g.lends))
-	for _, l := range g.lends {
-		out = append(out, l)
-	}
+	out := slices.Collect(maps.Values(g.lends))
 	for _, p := range g.patterns {
 		for _, d := range p.lends {
 			out = append(out, d.lend)
@@ -304,10 +302,7 @@ func (g *Gateway) Shutdown(ctx context.Context) error {
 	g.mu.Unlock()
 	g.topics.drain(ctx)
 	for _, l := range all {
-		select {
-		case <-l.over:
-		case <-ctx.Done():
-		}
+		l.waitOver(ctx)
 	}
 	var wg sync.WaitGroup
 	errs := make([]error, len(g.cfg.Networks))

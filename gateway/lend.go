@@ -5,17 +5,15 @@ package gateway
 
 import (
 	"cmp"
-	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
-	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/cluster"
-	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/overlay"
 )
 
@@ -23,18 +21,13 @@ import (
 // that of the crossing and, with transit, those that other gateways lend there.
 type lend struct {
 	// Immutable.
-	of       *Gateway
-	what     Crossing // without its limits
-	asked    bool     // a pattern stands for it, and somebody has asked
-	from, to *node.Node
-	reach    *reach // of from
-	border   *border
-	tunnels  *tunnels
-	sealed   *sealed // what is done instead where the gateway can't open it; else nil
-	log      *zap.Logger
-	ctx      context.Context // ends when it is no longer in force
-	cancel   context.CancelFunc
-	over     chan struct{} // closed when run has returned
+	inForce
+	what    Crossing // without its limits
+	asked   bool     // a pattern stands for it, and somebody has asked
+	reach   *reach   // of from
+	tunnels *tunnels
+	sealed  *sealed // what is done instead where the gateway can't open it; else nil
+
 	followed atomic.Bool   // with transit: it was known once whom others lend
 	settled  atomic.Bool   // it was lent once
 	used     atomic.Int64  // when the last message came, in ns of Unix time
@@ -54,17 +47,10 @@ const (
 
 func newLend(g *Gateway, c Crossing) *lend {
 	l := &lend{
-		of: g, what: c, from: g.networks[c.From], to: g.networks[c.To], reach: g.reaches[c.From], border: newBorder(),
-		log: g.log.With(zap.Stringer("crossing", c)), over: make(chan struct{}), loans: map[cluster.NetworkID]*loan{},
+		inForce: g.putInForce(c.From, c.To, c), what: c, reach: g.reaches[c.From], loans: map[cluster.NetworkID]*loan{},
 	}
 	l.tunnels = newTunnels(l)
-	l.ctx, l.cancel = context.WithCancel(g.ctx)
 	return l
-}
-
-// stop ends it; what is under way is finished, for drainTime at most.
-func (l *lend) stop() {
-	l.of.stepwise(overlay.ExecKey{Name: "gateway.stop", N: l.what.number()}, l.cancel)()
 }
 
 // run has a loan for each network while there are members.
@@ -99,10 +85,7 @@ func (l *lend) follow(wg *sync.WaitGroup) {
 		}
 		leftOut = now
 		l.followed.Store(v.Known)
-		ctx, cancel := overlay.WithTimeout(l.ctx, l.of.clock, "gateway.follow "+l.what.String(), lookTime)
-		_, err := w.Next(ctx, v)
-		cancel()
-		if err != nil && ctx.Err() == nil {
+		if !l.watches(w, v, "gateway.follow "+l.what.String()) {
 			return
 		}
 	}
@@ -156,20 +139,5 @@ func (l *lend) transit(origin cluster.NetworkID) *cluster.Transit {
 func (l *lend) sorted() []*loan {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := make([]*loan, 0, len(l.loans))
-	for _, x := range l.loans {
-		out = append(out, x)
-	}
-	slices.SortFunc(out, func(a, b *loan) int { return cmp.Compare(string(a.origin[:]), string(b.origin[:])) })
-	return out
-}
-
-// drain leaves the cluster and waits for what is under way.
-func (l *lend) drain(reg *node.Forwarded) {
-	if reg == nil {
-		return
-	}
-	ctx, cancel := overlay.WithTimeout(l.of.ctx, l.of.clock, "gateway.drain", drainTime)
-	defer cancel()
-	_ = reg.Close(ctx) // what is not over then is interrupted
+	return slices.SortedFunc(maps.Values(l.loans), func(a, b *loan) int { return cmp.Compare(string(a.origin[:]), string(b.origin[:])) })
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/overlay"
-	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
 )
 
@@ -82,14 +81,11 @@ func (l *loan) run() {
 		if !l.native() && !core.lent && s.members == 0 {
 			break // if somebody lends it again, another loan begins
 		}
-		ctx, cancel := overlay.WithTimeout(l.ctx, l.of.clock, label, lookTime)
-		_, err := w.Next(ctx, v)
-		cancel()
-		if l.ctx.Err() != nil || err != nil && ctx.Err() == nil {
+		if !l.watches(w, v, label) {
 			break
 		}
 	}
-	l.drain(l.take())
+	l.of.drain(l.take())
 	l.draining.Wait()
 }
 
@@ -108,7 +104,7 @@ func (l *loan) do(o order, core *offer) bool {
 		l.draining.Add(1)
 		l.of.spawn(overlay.ExecKey{Name: "gateway.drain", N: loanNumber(l)}, func() { // a cluster that comes back is not kept waiting
 			defer l.draining.Done()
-			l.drain(reg)
+			l.of.drain(reg)
 		})
 	}
 	return true
@@ -118,12 +114,7 @@ func (l *loan) do(o order, core *offer) bool {
 func (l *loan) register(core *offer) bool {
 	// Not l.ctx: callers may know the member before it is acknowledged, and what they have
 	// sent is finished.
-	ctx, cancel := overlay.WithTimeout(l.of.ctx, l.of.clock, "gateway.lend", lendTime)
-	defer cancel()
-	// The crossing's limits are looked at where they can be counted by name; a message
-	// that is too large the far member refuses.
-	limits := patterns.Limits{Concurrency: 1 << 20, QueueBytes: 1 << 40, MessageBytes: request.MaxMessage, Tunnels: 1 << 20}
-	reg, err := l.to.Lend(ctx, l.what.As, l.terms(core), carried, limits, l)
+	reg, err := l.lends(l.of.ctx, l.what.As, l.terms(core), l)
 	l.mu.Lock()
 	l.fault = err
 	if err == nil {
@@ -132,9 +123,7 @@ func (l *loan) register(core *offer) bool {
 	}
 	l.mu.Unlock()
 	if err != nil {
-		if l.ctx.Err() == nil {
-			l.log.Warn("could not be lent, tries again", zap.String("of", l.name), zap.Error(err))
-		}
+		l.warn(err, zap.String("of", l.name))
 		return false
 	}
 	l.log.Info("lent", zap.String("of", l.name), zap.Int("capacity", core.capacity))

@@ -85,10 +85,7 @@ func (s *sealed) run() {
 		s.rekey()
 		v := w.View()
 		s.follow(v)
-		ctx, cancel := overlay.WithTimeout(l.ctx, l.of.clock, "gateway.look", lookTime)
-		_, err := w.Next(ctx, v)
-		cancel()
-		if l.ctx.Err() != nil || err != nil && ctx.Err() == nil {
+		if !l.watches(w, v, "gateway.look") {
 			break
 		}
 	}
@@ -98,21 +95,15 @@ func (s *sealed) run() {
 // find has both nodes know the finding key, and tries again until they do; nil if that is
 // not needed any more.
 func (s *sealed) find() (release func()) {
-	for n := 0; ; n++ {
-		release, err := s.tryFind()
+	s.l.tries(s.l.ctx, func() (err error) {
+		release, err = s.tryFind()
 		s.mu.Lock()
 		s.fault = err
 		s.mu.Unlock()
-		if err == nil {
-			return release
-		}
-		if s.l.ctx.Err() == nil {
-			s.l.log.Warn("could not be lent, tries again", zap.Error(err))
-		}
-		if !overlay.Sleep(s.l.ctx, s.l.of.clock, "gateway.retry", retryAfter(n)) {
-			return nil
-		}
-	}
+		s.l.warn(err)
+		return err
+	})
+	return release
 }
 
 func (s *sealed) tryFind() (release func(), err error) {
@@ -175,9 +166,7 @@ func (s *sealed) describe(to *CrossingStatus) {
 // failed notes why a member could not be passed on; nil = it could.
 func (p *sealedMember) failed(err error) {
 	s := p.s
-	if err != nil && s.l.ctx.Err() == nil {
-		s.l.log.Warn("could not be lent, tries again", zap.Stringer("member", p.member.Load().ID), zap.Error(err))
-	}
+	s.l.warn(err, zap.Stringer("member", p.member.Load().ID))
 	s.mu.Lock()
 	p.fault = err
 	s.mu.Unlock()
@@ -314,36 +303,23 @@ func (p *sealedMember) run() {
 		}
 	}
 	p.registered.Store(false)
-	l.drain(reg)
+	l.of.drain(reg)
 }
 
 // register tries until it can be done; nil if it need not be done any more.
-func (p *sealedMember) register() (*node.Forwarded, *cluster.Member) {
+func (p *sealedMember) register() (reg *node.Forwarded, m *cluster.Member) {
 	l := p.s.l
-	limits := patterns.Limits{Concurrency: 1 << 20, QueueBytes: 1 << 40, MessageBytes: request.MaxMessage, Tunnels: 1 << 20}
-	for n := 0; p.ctx.Err() == nil; n++ {
-		m := p.member.Load()
-		ctx, cancel := overlay.WithTimeout(p.ctx, l.of.clock, "gateway.lend", lendTime)
-		reg, err := l.to.Lend(ctx, p.s.to, cluster.Registration{
-			Network: l.what.From, Priority: l.what.Priority, Passed: m.Passed(),
-		}, passedOn, limits, p)
-		cancel()
-		if err == nil {
-			p.failed(nil)
-			l.settled.Store(true)
-			return reg, m
-		}
+	if l.tries(p.ctx, func() (err error) {
+		m = p.member.Load()
+		as := cluster.Registration{Network: l.what.From, Priority: l.what.Priority, Passed: m.Passed()}
+		reg, err = l.lends(p.ctx, p.s.to, as, p)
 		p.failed(err)
-		if !overlay.Sleep(p.ctx, l.of.clock, "gateway.retry", retryAfter(n)) {
-			break
-		}
+		return err
+	}) {
+		l.settled.Store(true)
 	}
-	return nil, nil
+	return reg, m
 }
-
-// passedOn are the patterns that cross sealed.
-var passedOn = request.ServesOf(patterns.PatternRequest, patterns.PatternPush, patterns.PatternSurvey, patterns.PatternBroadcast,
-	patterns.PatternTunnel)
 
 func sameLeases(a, b *cluster.Member) bool {
 	return maps.EqualFunc(a.Passed(), b.Passed(), func(a, b cluster.Passed) bool { return bytes.Equal(a.Signature, b.Signature) })

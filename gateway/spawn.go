@@ -9,16 +9,6 @@ import (
 	"github.com/arke-mesh/arke/overlay"
 )
 
-// exec is what package sim begins goroutines with; nil for real nodes.
-func (c Config) exec() overlay.Exec {
-	for _, n := range c.Networks {
-		if n.Node.Seam != nil {
-			return n.Node.Seam.Exec
-		}
-	}
-	return nil
-}
-
 // spawn runs f on a goroutine that Close waits for. In package sim each begins in a step
 // of its own, so that two that one event begins do not race for the nodes' numbers. The
 // workers of a node are for handlers and bounded, so they are not used for it.
@@ -42,10 +32,7 @@ func (g *Gateway) stepwise(key overlay.ExecKey, cancel func()) func() {
 	return func() { g.exec.Wake(key, cancel) }
 }
 
-// number tells a crossing from the others in keys of package sim.
-func (c Crossing) number() uint64 { return numberOf(c.String()) }
-
-// loanNumber tells a loan from the others, likewise.
+// loanNumber tells a loan from the others in keys of package sim.
 func loanNumber(l *loan) uint64 { return numberOf(l.what.String() + "/" + string(l.origin[:])) }
 
 func numberOf(name string) uint64 {

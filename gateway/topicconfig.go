@@ -6,7 +6,6 @@ package gateway
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/arke-mesh/arke/internal/match"
@@ -69,9 +68,7 @@ func (c TopicCrossing) String() string {
 // topics in common the later one is wrong: what is on those would cross twice.
 func (c Config) CheckTopic(i int) error {
 	x := c.Topics[i].withDefaults()
-	err := x.check(func(network string) bool {
-		return slices.ContainsFunc(c.Networks, func(n Network) bool { return n.Name == network })
-	})
+	err := x.check(c.wayFaults(x.From, x.To))
 	for _, o := range c.Topics[:i] {
 		if err == nil && o.From == x.From && o.To == x.To && match.CheckPattern(o.Topic) == nil && match.Meet(o.Topic, x.Topic) {
 			err = errors.Join(err, fmt.Errorf("gateway: %s: so do some of the topics of %s: they would cross twice", x, o))
@@ -80,16 +77,11 @@ func (c Config) CheckTopic(i int) error {
 	return err
 }
 
-func (c TopicCrossing) check(isNetwork func(name string) bool) error {
+func (c TopicCrossing) check(way []error) error {
 	var faults []error
 	fault := func(err error) { faults = append(faults, fmt.Errorf("gateway: %s: %w", c, err)) }
-	for _, n := range []string{c.From, c.To} {
-		if !isNetwork(n) {
-			fault(fmt.Errorf("there is no network %q here", n))
-		}
-	}
-	if c.From == c.To {
-		fault(errors.New("it leads from a network to itself"))
+	for _, err := range way {
+		fault(err)
 	}
 	if err := match.CheckPattern(c.Topic); err != nil {
 		fault(err)

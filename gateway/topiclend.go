@@ -4,13 +4,10 @@
 package gateway
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 
-	"go.uber.org/zap"
 
-	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/pubsub"
@@ -20,16 +17,10 @@ import (
 // it hears in the other one.
 type topicLend struct {
 	// Immutable after newTopicLend.
-	of       *Gateway
-	what     TopicCrossing // without its limits
-	from, to *node.Node
-	border   *border
-	log      *zap.Logger
-	ctx      context.Context // ends when it is no longer in force
-	cancel   context.CancelFunc
-	over     chan struct{} // closed when run has returned
-	proxy    *pubsub.Proxy
-	queue    string // of the gateways
+	inForce
+	what  TopicCrossing // without its limits
+	proxy *pubsub.Proxy
+	queue string // of the gateways
 
 	carrier *pubsub.Carrier // set by run before anything is heard
 	missed  atomic.Uint64   // messages that have not come as far as here
@@ -43,22 +34,13 @@ type topicLend struct {
 var _ pubsub.Sink = (*topicLend)(nil)
 
 func newTopicLend(g *Gateway, c TopicCrossing) *topicLend {
-	l := &topicLend{
-		of: g, what: c, from: g.networks[c.From], to: g.networks[c.To], border: newBorder(),
-		log: g.log.With(zap.Stringer("crossing", c)), over: make(chan struct{}),
-	}
-	l.ctx, l.cancel = context.WithCancel(g.ctx)
+	l := &topicLend{inForce: g.putInForce(c.From, c.To, c), what: c}
 	for _, n := range g.cfg.Networks {
 		if n.Name == c.To {
 			l.proxy, l.queue = l.from.Lender(l, n.Node.Network.ID)
 		}
 	}
 	return l
-}
-
-// stop ends it; what publishers have given to the gateway still crosses.
-func (l *topicLend) stop() {
-	l.of.stepwise(overlay.ExecKey{Name: "gateway.stop", N: numberOf(l.what.String())}, l.cancel)()
 }
 
 // limit replaces the limits.
@@ -69,7 +51,7 @@ func (l *topicLend) limit(t TopicLimits) {
 // run listens while somebody in the other network does.
 func (l *topicLend) run() {
 	defer close(l.over)
-	if l.carry() == nil {
+	if l.carrier = l.carry(); l.carrier == nil {
 		return
 	}
 	defer l.carrier.Close()
@@ -85,10 +67,7 @@ func (l *topicLend) run() {
 			}
 			continue
 		}
-		ctx, cancel := overlay.WithTimeout(l.ctx, l.of.clock, "gateway.look", lookTime)
-		_, err := w.Next(ctx, v)
-		cancel()
-		if l.ctx.Err() != nil || err != nil && ctx.Err() == nil {
+		if !l.watches(w, v, "gateway.look") {
 			break
 		}
 	}
@@ -98,19 +77,13 @@ func (l *topicLend) run() {
 // carry makes the carrier, and tries again until it can be made; nil if that is not needed
 // any more.
 func (l *topicLend) carry() *pubsub.Carrier {
-	for n := 0; l.carrier == nil; n++ {
-		var err error
-		if l.carrier, err = l.to.Carrier(l.what.From, l.what.As); err == nil {
-			l.note(false, nil)
-			break
-		}
-		l.carrier = nil
+	var carrier *pubsub.Carrier
+	l.tries(l.ctx, func() (err error) {
+		carrier, err = l.to.Carrier(l.what.From, l.what.As)
 		l.note(false, err)
-		if !overlay.Sleep(l.ctx, l.of.clock, "gateway.retry", retryAfter(n)) {
-			break
-		}
-	}
-	return l.carrier
+		return err
+	})
+	return carrier
 }
 
 // listens says whether anybody in the other network listens.
@@ -146,10 +119,8 @@ func (l *topicLend) note(lent bool, err error) {
 	l.mu.Lock()
 	l.lent, l.fault = lent, err
 	l.mu.Unlock()
-	switch {
-	case err != nil && l.ctx.Err() == nil:
-		l.log.Warn("could not be lent, tries again", zap.Error(err))
-	case lent:
+	l.warn(err)
+	if lent {
 		l.log.Info("lent: somebody listens")
 	}
 }

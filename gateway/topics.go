@@ -6,6 +6,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -22,23 +23,14 @@ type topicLends struct {
 func (t *topicLends) replace(g *Gateway, all []TopicCrossing) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	wanted := map[TopicCrossing]bool{}
-	for _, c := range all {
-		wanted[c.key()] = true
-	}
-	for key, l := range t.all {
-		if !wanted[key] {
-			delete(t.all, key)
-			l.stop()
-		}
-	}
+	dismiss(t.all, all, (*topicLend).stop)
 	for _, c := range all {
 		key := c.key()
 		l := t.all[key]
 		if l == nil {
 			l = newTopicLend(g, key)
 			t.all[key] = l
-			g.spawn(overlay.ExecKey{Name: "gateway.topic", N: numberOf(key.String())}, l.run)
+			g.spawn(overlay.ExecKey{Name: "gateway.topic", N: l.number}, l.run)
 		}
 		l.limit(c.Limits)
 	}
@@ -48,14 +40,9 @@ func (t *topicLends) replace(g *Gateway, all []TopicCrossing) {
 func (t *topicLends) sorted() []*topicLend {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := make([]*topicLend, 0, len(t.all))
-	for _, l := range t.all {
-		out = append(out, l)
-	}
-	slices.SortFunc(out, func(a, b *topicLend) int {
+	return slices.SortedFunc(maps.Values(t.all), func(a, b *topicLend) int {
 		return cmp.Or(cmp.Compare(a.what.From, b.what.From), cmp.Compare(a.what.To, b.what.To), cmp.Compare(a.what.Topic, b.what.Topic))
 	})
-	return out
 }
 
 // drain takes back what is lent, and waits until publishers know, or ctx ends.
@@ -65,10 +52,7 @@ func (t *topicLends) drain(ctx context.Context) {
 		l.stop()
 	}
 	for _, l := range all {
-		select {
-		case <-l.over:
-		case <-ctx.Done():
-		}
+		l.waitOver(ctx)
 	}
 }
 

@@ -82,7 +82,7 @@ func parseIssuance(l line) (i Issuance, err error) {
 
 // Authority is the private key that issues certificates and revocations for one
 // network. It prints as "[redacted]". The zero Authority is no key.
-type Authority struct{ s hidden[authorityState] }
+type Authority struct{ secret[authorityState] }
 
 type authorityState struct {
 	network NetworkID
@@ -99,24 +99,21 @@ func GenerateAuthority(network NetworkID, rand io.Reader) (Authority, error) {
 }
 
 func newAuthority(network NetworkID, seed []byte) Authority {
-	return Authority{hide(&authorityState{network, ed25519.NewKeyFromSeed(seed)})}
+	return Authority{keep(&authorityState{network, ed25519.NewKeyFromSeed(seed)})}
 }
-
-// IsZero says whether a is no key.
-func (a Authority) IsZero() bool { return a.s.empty() }
 
 // ID is the public half, which network files name.
 func (a Authority) ID() (id AuthorityID) {
-	copy(id[:], a.s.get().private.Public().(ed25519.PublicKey))
+	copy(id[:], a.get().private.Public().(ed25519.PublicKey))
 	return id
 }
 
 // Network is the network that a issues for: what it signs is good in no other one.
-func (a Authority) Network() NetworkID { return a.s.get().network }
+func (a Authority) Network() NetworkID { return a.get().network }
 
 // sign returns body with the signature behind it.
 func (a Authority) sign(label string, body []byte) []byte {
-	s := a.s.get()
+	s := a.get()
 	return append(body, ed25519.Sign(s.private, message(label, s.network[:], body))...)
 }
 
@@ -129,18 +126,6 @@ func (id AuthorityID) verified(label string, network NetworkID, signed []byte) (
 	}
 	return signed[:at], ed25519.Verify(id[:], message(label, network[:], signed[:at]), signed[at:])
 }
-
-// String returns "[redacted]".
-func (Authority) String() string { return redacted }
-
-// GoString returns "[redacted]".
-func (Authority) GoString() string { return redacted }
-
-// Format writes "[redacted]" for every verb.
-func (Authority) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, redacted) }
-
-// MarshalText returns "[redacted]".
-func (Authority) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 const authorityHead = `# Arke authority key: who holds it decides who is in the network, and who may do what.
 # Keep it secret and off the network's nodes: mode 0600 (chmod 600), a backup.
@@ -177,7 +162,7 @@ func WriteAuthority(path string, a Authority) error {
 	if a.IsZero() {
 		return fmt.Errorf("%w: no key to write", ErrBadFile)
 	}
-	s := a.s.get()
+	s := a.get()
 	b := []byte(authorityHead)
 	b = fmt.Appendf(b, "%s 1\nnetwork %s\nseed ", authorityFormat, s.network)
 	b = hex.AppendEncode(b, s.private.Seed())

@@ -103,9 +103,7 @@ func printable(s string) bool {
 // would accept, and for what is too large: fewer names, or patterns in their place.
 func (a Authority) Sign(c Certificate) ([]byte, error) {
 	for _, list := range c.lists() {
-		sorted := slices.Clone(*list)
-		slices.Sort(sorted)
-		*list = slices.Compact(sorted)
+		*list = slices.Compact(slices.Sorted(slices.Values(*list)))
 	}
 	if err := c.check(); err != nil {
 		return nil, err

@@ -4,7 +4,6 @@
 package security
 
 import (
-	"crypto/cipher"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -71,9 +70,7 @@ func (e Epoch) SealRecordParts(rand io.Reader, plain, reach []byte) []byte {
 	mustRead(rand, sealed[1:1+saltSize])
 	binary.BigEndian.PutUint16(sealed[1+saltSize:], uint16(len(plain)+tagSize))
 	head := sealed[:1+saltSize]
-	var nonce [12]byte
-	sealed = e.recordAEAD(head[1:]).Seal(sealed, nonce[:], plain, e.recordData(head))
-	return e.findingAEAD(labelReach, head[1:]).Seal(sealed, nonce[:], reach, e.findingData(labelReach, head))
+	return e.seal(labelReach, e.seal(labelRecord, sealed, head, plain), head, reach)
 }
 
 // OpenReach decrypts the second part of what SealRecordParts made under the same epoch.
@@ -83,8 +80,7 @@ func (e Epoch) OpenReach(sealed []byte) ([]byte, error) {
 	if !ok {
 		return nil, ErrUnauthorized
 	}
-	head := sealed[:1+saltSize]
-	return e.openFinding(labelReach, head, reach)
+	return e.open(labelReach, sealed[:1+saltSize], reach)
 }
 
 // PassedRecord returns what is passed on to another network of a record that
@@ -121,11 +117,7 @@ func IsPassedRecord(record []byte) bool { return len(record) > 0 && record[0] ==
 //
 // rand must not fail. The caller owns the result.
 func (e Epoch) SealLent(rand io.Reader, plain []byte) []byte {
-	sealed := make([]byte, 1+saltSize, RecordOverhead+len(plain))
-	sealed[0] = lentFormat
-	mustRead(rand, sealed[1:])
-	var nonce [12]byte
-	return e.findingAEAD(labelLent, sealed[1:]).Seal(sealed, nonce[:], plain, e.findingData(labelLent, sealed))
+	return e.sealWhole(lentFormat, labelLent, rand, plain)
 }
 
 // IsLentRecord says whether SealLent made it.
@@ -137,25 +129,7 @@ func (e Epoch) OpenLent(sealed []byte) ([]byte, error) {
 	if len(sealed) < RecordOverhead || !IsLentRecord(sealed) {
 		return nil, ErrUnauthorized
 	}
-	return e.openFinding(labelLent, sealed[:1+saltSize], sealed[1+saltSize:])
-}
-
-func (e Epoch) openFinding(label string, head, ciphertext []byte) ([]byte, error) {
-	var nonce [12]byte
-	plain, err := e.findingAEAD(label, head[1:]).Open(nil, nonce[:], ciphertext, e.findingData(label, head))
-	if err != nil {
-		return nil, ErrUnauthorized
-	}
-	return plain, nil
-}
-
-func (e Epoch) findingAEAD(label string, salt []byte) cipher.AEAD {
-	route := e.s.get().of.get().route
-	return newAEAD(derive(32, route[:], salt, label, e.s.get().id[:]))
-}
-
-func (e Epoch) findingData(label string, head []byte) []byte {
-	return message(label, head, e.s.get().id[:])
+	return e.open(labelLent, sealed[:1+saltSize], sealed[1+saltSize:])
 }
 
 // partsOf takes apart what SealRecordParts made.
@@ -163,7 +137,7 @@ func partsOf(sealed []byte) (first, reach []byte, ok bool) {
 	if len(sealed) < PartsOverhead || sealed[0] != partsFormat {
 		return nil, nil, false
 	}
-	first, reach = sealed[partsHead:], nil
+	first = sealed[partsHead:]
 	n := int(binary.BigEndian.Uint16(sealed[1+saltSize:]))
 	if n < tagSize || n > len(first)-tagSize {
 		return nil, nil, false

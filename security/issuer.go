@@ -52,7 +52,7 @@ const maxLife = 10 * 366 * 24 * time.Hour
 // holds it can't make a certificate for another node, or give a node other rights: it
 // can only give time, as far as certificates and delegation let it. It prints as "[redacted]". The
 // zero Issuer is no key.
-type Issuer struct{ s hidden[issuerState] }
+type Issuer struct{ secret[issuerState] }
 
 type issuerState struct {
 	network   NetworkID
@@ -91,7 +91,7 @@ func newIssuer(id AuthorityID, network NetworkID, seed, signed []byte) (Issuer, 
 	if !public.Equal(private.Public()) {
 		return Issuer{}, fmt.Errorf("%w: the delegation is for another key", ErrBadCertificate)
 	}
-	return Issuer{hide(&issuerState{network, id, private, terms, signed})}, nil
+	return Issuer{keep(&issuerState{network, id, private, terms, signed})}, nil
 }
 
 // openDelegation decodes what the authority has signed, and returns whose key it is for.
@@ -117,17 +117,14 @@ func parseDelegation(body []byte) (d Delegation, key ed25519.PublicKey, err erro
 	return d, key, d.check()
 }
 
-// IsZero says whether i is no key.
-func (i Issuer) IsZero() bool { return i.s.empty() }
-
 // Authority is who has delegated to i.
-func (i Issuer) Authority() AuthorityID { return i.s.get().authority }
+func (i Issuer) Authority() AuthorityID { return i.get().authority }
 
 // Network is the network that i renews for.
-func (i Issuer) Network() NetworkID { return i.s.get().network }
+func (i Issuer) Network() NetworkID { return i.get().network }
 
 // Terms are what i may do.
-func (i Issuer) Terms() Delegation { return i.s.get().terms }
+func (i Issuer) Terms() Delegation { return i.get().terms }
 
 // Renew returns a certificate again, which its authority has signed or an issuer has
 // renewed, with the time from now on that i's terms and the certificate's RenewUntil
@@ -135,7 +132,7 @@ func (i Issuer) Terms() Delegation { return i.s.get().terms }
 // ErrNotRenewable, or ErrNotYet, if more time than it has can't be given. Whether its time is over, or it
 // was revoked, has the caller to look at.
 func (i Issuer) Renew(encoded []byte, now time.Time) ([]byte, error) {
-	s := i.s.get()
+	s := i.get()
 	c, err := OpenCertificate(s.authority, s.network, encoded)
 	if err != nil {
 		return nil, err
@@ -228,18 +225,6 @@ func Original(encoded []byte) []byte {
 	return encoded
 }
 
-// String returns "[redacted]".
-func (Issuer) String() string { return redacted }
-
-// GoString returns "[redacted]".
-func (Issuer) GoString() string { return redacted }
-
-// Format writes "[redacted]" for every verb.
-func (Issuer) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, redacted) }
-
-// MarshalText returns "[redacted]".
-func (Issuer) MarshalText() ([]byte, error) { return []byte(redacted), nil }
-
 const issuerHead = `# Arke issuer key: who holds it can give certificates of the network's authority more time.
 # It is for the nodes that run arke authority serve. Keep it secret: mode 0600 (chmod 600).
 `
@@ -277,7 +262,7 @@ func WriteIssuer(path string, i Issuer) error {
 	if i.IsZero() {
 		return fmt.Errorf("%w: no key to write", ErrBadFile)
 	}
-	s := i.s.get()
+	s := i.get()
 	b := []byte(issuerHead)
 	b = fmt.Appendf(b, "%s 1\nnetwork %s\nauthority %s\nseed ", issuerFormat, s.network, s.authority)
 	b = hex.AppendEncode(b, s.private.Seed())

@@ -38,7 +38,7 @@ func (l *Lease) message() []byte {
 // SignLease returns k's signature of l, 64 bytes that the caller owns. It is
 // good only if l.Peer is k's peer id. The zero NodeKey can't sign.
 func (k NodeKey) SignLease(l Lease) []byte {
-	return ed25519.Sign(k.s.get().private, l.message())
+	return ed25519.Sign(k.get().private, l.message())
 }
 
 // VerifyLease checks what SignLease returned, with nothing but l: the peer id of

@@ -17,7 +17,7 @@ const nodeKeyFormat = "arke-node-key"
 
 // NodeKey is the private key of one node; its public half is the peer id. It
 // prints as "[redacted]". The zero NodeKey is no key, see IsZero.
-type NodeKey struct{ s hidden[nodeKeyState] }
+type NodeKey struct{ secret[nodeKeyState] }
 
 type nodeKeyState struct {
 	private ed25519.PrivateKey
@@ -43,40 +43,25 @@ func newNodeKey(seed []byte) (NodeKey, error) {
 	if s.id, err = peer.IDFromPrivateKey(s.libp2p); err != nil {
 		return NodeKey{}, fmt.Errorf("security: node key: %w", err)
 	}
-	return NodeKey{hide(s)}, nil
+	return NodeKey{keep(s)}, nil
 }
-
-// IsZero says whether k is no key.
-func (k NodeKey) IsZero() bool { return k.s.empty() }
 
 // PeerID is the node's public identity; "" for the zero NodeKey.
 func (k NodeKey) PeerID() peer.ID {
-	if k.s.empty() {
+	if k.IsZero() {
 		return ""
 	}
-	return k.s.get().id
+	return k.get().id
 }
 
 // Libp2p is the key as libp2p takes it; nil for the zero NodeKey. It does not
 // redact itself: hand it on, do not print it.
 func (k NodeKey) Libp2p() crypto.PrivKey {
-	if k.s.empty() {
+	if k.IsZero() {
 		return nil
 	}
-	return k.s.get().libp2p
+	return k.get().libp2p
 }
-
-// String returns "[redacted]".
-func (NodeKey) String() string { return redacted }
-
-// GoString returns "[redacted]".
-func (NodeKey) GoString() string { return redacted }
-
-// Format writes "[redacted]" for every verb.
-func (NodeKey) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, redacted) }
-
-// MarshalText returns "[redacted]".
-func (NodeKey) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 const nodeKeyHead = `# Arke node key: the identity of one node.
 # Keep it secret: mode 0600 (chmod 600). Never copy it to a second node: two
@@ -114,6 +99,6 @@ func WriteNodeKey(path string, k NodeKey) error {
 	}
 	b := []byte(nodeKeyHead)
 	b = fmt.Appendf(b, "%s 1\nseed ", nodeKeyFormat)
-	b = hex.AppendEncode(b, k.s.get().private.Seed())
+	b = hex.AppendEncode(b, k.get().private.Seed())
 	return writeSecretFile(path, append(b, '\n'))
 }

@@ -113,7 +113,7 @@ func (p *Path) message() []byte {
 
 // SignPath returns k's signature of p, 64 bytes that the caller owns. It is good
 // only if p.Publisher is k's peer id. The zero NodeKey can't sign.
-func (k NodeKey) SignPath(p Path) []byte { return ed25519.Sign(k.s.get().private, p.message()) }
+func (k NodeKey) SignPath(p Path) []byte { return ed25519.Sign(k.get().private, p.message()) }
 
 // VerifyPath checks what SignPath returned. It returns ErrBadSignature.
 func VerifyPath(p Path, signature []byte) error {
@@ -140,7 +140,7 @@ func (f *RootForwarder) message() []byte {
 // SignRootForwarder returns k's signature of f, 64 bytes that the caller owns. It
 // is good only if f.Publisher is k's peer id. The zero NodeKey can't sign.
 func (k NodeKey) SignRootForwarder(f RootForwarder) []byte {
-	return ed25519.Sign(k.s.get().private, f.message())
+	return ed25519.Sign(k.get().private, f.message())
 }
 
 // VerifyRootForwarder checks what SignRootForwarder returned. It returns
@@ -171,7 +171,7 @@ func (p *Publication) message() []byte {
 // SignPublication returns k's signature of p, 64 bytes that the caller owns. It is
 // good only if p.Publisher is k's peer id. The zero NodeKey can't sign.
 func (k NodeKey) SignPublication(p Publication) []byte {
-	return ed25519.Sign(k.s.get().private, p.message())
+	return ed25519.Sign(k.get().private, p.message())
 }
 
 // VerifyPublication checks what SignPublication returned. It returns

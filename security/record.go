@@ -29,11 +29,7 @@ const (
 // a nonce of zeros; the associated data are format, salt and id. rand must not
 // fail. The caller owns the result.
 func (e Epoch) SealRecord(rand io.Reader, plain []byte) []byte {
-	sealed := make([]byte, 1+saltSize, RecordOverhead+len(plain))
-	sealed[0] = sealFormat
-	mustRead(rand, sealed[1:])
-	var nonce [12]byte
-	return e.recordAEAD(sealed[1:]).Seal(sealed, nonce[:], plain, e.recordData(sealed))
+	return e.sealWhole(sealFormat, labelRecord, rand, plain)
 }
 
 // OpenRecord decrypts what SealRecord made under the same epoch, or the first part of
@@ -43,23 +39,47 @@ func (e Epoch) OpenRecord(sealed []byte) ([]byte, error) {
 	if !ok || e.FindsOnly() {
 		return nil, ErrUnauthorized
 	}
+	return e.open(labelRecord, head, ciphertext)
+}
+
+// sealWhole seals a record of one part.
+func (e Epoch) sealWhole(format byte, label string, rand io.Reader, plain []byte) []byte {
+	head := make([]byte, 1+saltSize, RecordOverhead+len(plain))
+	head[0] = format
+	mustRead(rand, head[1:])
+	return e.seal(label, head, head, plain)
+}
+
+// seal appends a part of a record to dst, sealed; head is format and salt.
+func (e Epoch) seal(label string, dst, head, plain []byte) []byte {
 	var nonce [12]byte
-	plain, err := e.recordAEAD(head[1:]).Open(nil, nonce[:], ciphertext, e.recordData(head))
+	return e.aead(label, head[1:]).Seal(dst, nonce[:], plain, e.data(label, head))
+}
+
+// open opens what seal has made.
+func (e Epoch) open(label string, head, ciphertext []byte) ([]byte, error) {
+	var nonce [12]byte
+	plain, err := e.aead(label, head[1:]).Open(nil, nonce[:], ciphertext, e.data(label, head))
 	if err != nil {
 		return nil, ErrUnauthorized
 	}
 	return plain, nil
 }
 
-func (e Epoch) recordAEAD(salt []byte) cipher.AEAD {
-	if e.FindsOnly() {
-		panic("BUG: record with a finding key")
+// aead has the key that the label stands for: what members say of themselves takes the
+// cluster key, the rest the route key, which whoever finds the cluster has.
+func (e Epoch) aead(label string, salt []byte) cipher.AEAD {
+	key := e.s.get().of.get().route
+	if label == labelRecord {
+		if e.FindsOnly() {
+			panic("BUG: record with a finding key")
+		}
+		key = e.s.get().of.get().key
 	}
-	key := e.s.get().of.get().key // what records are sealed with
-	return newAEAD(derive(32, key[:], salt, labelRecord, e.s.get().id[:]))
+	return newAEAD(derive(32, key[:], salt, label, e.s.get().id[:]))
 }
 
-func (e Epoch) recordData(head []byte) []byte { return message(labelRecord, head, e.s.get().id[:]) }
+func (e Epoch) data(label string, head []byte) []byte { return message(label, head, e.s.get().id[:]) }
 
 func newAEAD(key []byte) cipher.AEAD {
 	block, err := aes.NewCipher(key)

@@ -65,10 +65,8 @@ func (l *RevocationList) check() error {
 // SignRevocations returns l as nodes pass it on: at most MaxRevocations bytes, which
 // the caller owns. What l names may be in any order. It returns ErrBadCertificate.
 func (a Authority) SignRevocations(l RevocationList) ([]byte, error) {
-	l.Serials, l.Peers = slices.Clone(l.Serials), slices.Clone(l.Peers)
-	slices.Sort(l.Serials)
-	slices.Sort(l.Peers)
-	l.Serials, l.Peers = slices.Compact(l.Serials), slices.Compact(l.Peers)
+	l.Serials = slices.Compact(slices.Sorted(slices.Values(l.Serials)))
+	l.Peers = slices.Compact(slices.Sorted(slices.Values(l.Peers)))
 	if err := l.check(); err != nil {
 		return nil, err
 	}
