@@ -22,8 +22,7 @@ func TestMemberIsKnownOneRoundTripAfterItRegisters(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fakeNet) {
 		a, b := f.join("a"), f.join("b")
 		settleAll()
-		w := a.Watch("geo")
-		defer w.Release()
+		w := watching(t, a, "geo")
 		_, err := w.Wait(t.Context(), false)
 		require.ErrorIs(t, err, ErrNoMembers)
 		acknowledged := make(chan error, 1)
@@ -43,8 +42,7 @@ func TestMemberIsKnownOneRoundTripAfterItRegisters(t *testing.T) {
 func TestEmptyClusterIsAnAnswerOnceAnchorsHaveSettled(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fakeNet) {
 		a := f.join("a")
-		w := a.Watch("geo")
-		defer w.Release()
+		w := watching(t, a, "geo")
 		require.False(t, w.View().Known)
 		took := since(func() {
 			_, err := w.Wait(t.Context(), false)
@@ -56,8 +54,7 @@ func TestEmptyClusterIsAnAnswerOnceAnchorsHaveSettled(t *testing.T) {
 			f.join(name)
 		}
 		settleAll()
-		w2 := a.Watch("zones")
-		defer w2.Release()
+		w2 := watching(t, a, "zones")
 		took = since(func() {
 			_, err := w2.Wait(t.Context(), false)
 			require.ErrorIs(t, err, ErrNoMembers)
@@ -73,8 +70,7 @@ func TestEmptyIsNotBelievedInDoubt(t *testing.T) {
 		a := f.join("a")
 		reason := errors.New("the clock is off")
 		a.cfg.Doubt = func() error { return reason }
-		w := a.Watch("geo")
-		defer w.Release()
+		w := watching(t, a, "geo")
 		took := since(func() {
 			_, err := w.Wait(t.Context(), false)
 			require.ErrorIs(t, err, ErrUnreachable)
@@ -109,8 +105,7 @@ func TestCallerWithoutSettledAnchorsGetsUnreachableAfterTwoSeconds(t *testing.T)
 				}
 			}
 		}()
-		w := a.Watch("geo")
-		defer w.Release()
+		w := watching(t, a, "geo")
 		took := since(func() {
 			_, err := w.Wait(t.Context(), false)
 			require.ErrorIs(t, err, ErrUnreachable)
@@ -127,8 +122,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fakeNet) {
 		a := f.join("a")
 		settleAll()
-		w := a.Watch("geo")
-		defer w.Release()
+		w := watching(t, a, "geo")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		took := since(func() {
@@ -146,8 +140,7 @@ func TestMembersOfACrashedNodeAreGoneAtOnce(t *testing.T) {
 		settleAll()
 		serve(t, b, "geo", 1)
 		serve(t, c, "geo", 2)
-		w := a.Watch("geo")
-		defer w.Release()
+		w := watching(t, a, "geo")
 		time.Sleep(time.Second)
 		require.Equal(t, []MemberID{1, 2}, ids(w.View()))
 		gone := w.View().Members[0]
@@ -167,12 +160,10 @@ func TestMembersOfACrashedNodeAreGoneAtOnce(t *testing.T) {
 func TestLosingAnchorsLosesNoMember(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fakeNet) {
 		hosts := crowd(f, 9)
-		settleAll()
 		near := byNearness(hosts, "geo")
 		member, caller := near[8], near[7]
 		serve(t, member, "geo", 1)
-		w := caller.Watch("geo")
-		defer w.Release()
+		w := watching(t, caller, "geo")
 		time.Sleep(time.Second)
 		require.Equal(t, []MemberID{1}, ids(w.View()))
 		lost := watchFor(t, w, func(v *View) bool { return len(v.Members) == 0 })
@@ -191,13 +182,10 @@ func TestLosingAnchorsLosesNoMember(t *testing.T) {
 func TestPartitionHeals(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fakeNet) {
 		hosts := crowd(f, 6)
-		settleAll()
 		for i, h := range hosts {
 			serve(t, h, "geo", MemberID(i+1))
 		}
-		left, right := hosts[0].Watch("geo"), hosts[5].Watch("geo")
-		defer left.Release()
-		defer right.Release()
+		left, right := watching(t, hosts[0], "geo"), watching(t, hosts[5], "geo")
 		time.Sleep(time.Second)
 		require.Len(t, left.View().Members, 6)
 		for _, h := range hosts[3:] {
@@ -223,11 +211,8 @@ func TestPartitionHeals(t *testing.T) {
 func TestEpochsRollOverWithoutAGap(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fakeNet) {
 		hosts := crowd(f, 5)
-		settleAll()
 		serve(t, hosts[0], "geo", 1)
-		w, empty := hosts[1].Watch("geo"), hosts[1].Watch("nobody")
-		defer w.Release()
-		defer empty.Release()
+		w, empty := watching(t, hosts[1], "geo"), watching(t, hosts[1], "nobody")
 		time.Sleep(3 * time.Second)
 		first := testKeys("geo").Epochs(time.Now())[0].ID()
 		gone := watchFor(t, w, func(v *View) bool {
@@ -247,8 +232,7 @@ func TestMemberPersistsAcrossViews(t *testing.T) {
 		a, b := f.join("a"), f.join("b")
 		settleAll()
 		serve(t, a, "geo", 1)
-		w := b.Watch("geo")
-		defer w.Release()
+		w := watching(t, b, "geo")
 		time.Sleep(time.Second)
 		m := w.View().Members[0]
 		m.Begin()
@@ -264,11 +248,9 @@ func TestMemberPersistsAcrossViews(t *testing.T) {
 func TestPayloadTravelsWithTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fakeNet) {
 		hosts := crowd(f, 3)
-		settleAll()
 		payload := []byte("what the layer above says")
 		require.NoError(t, hosts[0].Register(t.Context(), "geo", Registration{Member: 1, Payload: payload}))
-		w := hosts[1].Watch("geo")
-		defer w.Release()
+		w := watching(t, hosts[1], "geo")
 		v, err := w.Wait(t.Context(), true)
 		require.NoError(t, err)
 		require.Equal(t, payload, v.Members[0].Payload)
@@ -283,8 +265,7 @@ func TestSuspectNodeIsOutOfRotationUntilItIsHeardAgain(t *testing.T) {
 		a, b, c := f.join("a"), f.join("b"), f.join("c")
 		settleAll()
 		serve(t, b, "geo", 1)
-		w := a.Watch("geo")
-		defer w.Release()
+		w := watching(t, a, "geo")
 		time.Sleep(time.Second)
 		m := w.View().Members[0]
 		c.suspect(b, true)
@@ -309,7 +290,6 @@ func TestSuspectNodeIsOutOfRotationUntilItIsHeardAgain(t *testing.T) {
 func TestWatchLingersForHalfAMinute(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fakeNet) {
 		hosts := crowd(f, 6)
-		settleAll()
 		near := byNearness(hosts, "geo")
 		serve(t, near[4], "geo", 1)
 		w := near[5].Watch("geo")
@@ -336,7 +316,6 @@ func TestWatchLingersForHalfAMinute(t *testing.T) {
 func TestRegistrationEndsWithItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fakeNet) {
 		hosts := crowd(f, 5)
-		settleAll()
 		near := byNearness(hosts, "geo")
 		ctx, cancel := context.WithTimeout(t.Context(), fakeLatency)
 		defer cancel()
@@ -384,10 +363,8 @@ func TestCloseEndsWaiters(t *testing.T) {
 func TestIdleNetworkIsQuiet(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fakeNet) {
 		hosts := crowd(f, 3)
-		settleAll()
 		serve(t, hosts[0], "geo", 1)
-		w := hosts[1].Watch("geo")
-		defer w.Release()
+		watching(t, hosts[1], "geo")
 		settleAll()
 		before := f.sentAll()
 		time.Sleep(3 * time.Minute)
@@ -403,8 +380,7 @@ func TestRestartedNodeReplacesItsFormerMembers(t *testing.T) {
 		a, b := f.join("a"), f.join("b")
 		settleAll()
 		serve(t, b, "geo", 1)
-		w := a.Watch("geo")
-		defer w.Release()
+		w := watching(t, a, "geo")
 		time.Sleep(time.Second)
 		b.crash()
 		time.Sleep(time.Second)
@@ -423,7 +399,6 @@ func TestRestartedNodeReplacesItsFormerMembers(t *testing.T) {
 func TestManyCallersAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fakeNet) {
 		hosts := crowd(f, 4)
-		settleAll()
 		var wg sync.WaitGroup
 		for i, h := range hosts {
 			for g := range 3 {
@@ -463,7 +438,6 @@ func TestManyCallersAtOnce(t *testing.T) {
 func TestUnregisterEndsAWaitingRegister(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fakeNet) {
 		hosts := crowd(f, 5)
-		settleAll()
 		far := byNearness(hosts, "geo")[4]
 		done := make(chan error, 1)
 		go func() { done <- far.Register(t.Context(), "geo", Registration{Member: 1}) }()

@@ -14,9 +14,7 @@ import (
 // the node of the first.
 func callerOf(t *testing.T) *rig {
 	c := newCaller(t)
-	for _, p := range []string{"A", "B", "C"} {
-		c.tells(p, true, c.lease("geo", "D", 1, 1), c.lease("geo", "E", 2, 1))
-	}
+	c.allTell(c.lease("geo", "D", 1, 1), c.lease("geo", "E", 2, 1))
 	c.up("D")
 	c.link(PeerDialFailed, "E")
 	require.Equal(t, "1@D=live 2@E=unreachable", c.shows())
@@ -92,9 +90,7 @@ func TestEmptyIsBelievedInTime(t *testing.T) {
 	})
 	t.Run("nobody was known", func(t *testing.T) {
 		c := newCaller(t)
-		for _, p := range []string{"A", "B", "C"} {
-			c.tells(p, true)
-		}
+		c.allTell()
 		require.Equal(t, "empty", c.shows())
 	})
 	t.Run("that was long ago", func(t *testing.T) {

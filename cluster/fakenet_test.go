@@ -310,20 +310,29 @@ func serve(t *testing.T, h *fakeHost, name string, m MemberID) {
 	require.NoError(t, h.Register(t.Context(), name, Registration{Member: m, Capacity: 1, MaxMessage: 1 << 20}))
 }
 
-func ids(v *View) []MemberID {
-	var out []MemberID
-	for _, m := range v.Members {
+// watching is a watch that ends with the test.
+func watching(t *testing.T, h *fakeHost, name string) *Watch {
+	w := h.Watch(name)
+	t.Cleanup(w.Release)
+	return w
+}
+
+func ids(v *View) []MemberID { return idsOf(v.Members) }
+
+func idsOf(members []*Member) (out []MemberID) {
+	for _, m := range members {
 		out = append(out, m.ID)
 	}
 	return out
 }
 
-// crowd starts n nodes.
+// crowd starts n nodes, and waits until they know each other.
 func crowd(f *fakeNet, n int) []*fakeHost {
 	var out []*fakeHost
 	for i := range n {
 		out = append(out, f.join(fmt.Sprintf("node%d", i)))
 	}
+	settleAll()
 	return out
 }
 

@@ -105,20 +105,10 @@ func TestFailingMemberIsEjected(t *testing.T) {
 	}
 	require.Equal(t, "ejected", bad.State())
 	for i := range 60 {
-		o := wire.OutcomeFailed
-		if i%3 == 2 {
-			o = wire.OutcomeReply
-		}
-		flaky.answer(1, time.Millisecond, o)
+		flaky.answer(1, time.Millisecond, map[bool]wire.Outcome{true: wire.OutcomeReply, false: wire.OutcomeFailed}[i%3 == 2])
+		fine.answer(1, time.Millisecond, map[bool]wire.Outcome{true: wire.OutcomeFailed, false: wire.OutcomeReply}[i%4 == 3])
 	}
 	require.Equal(t, "ejected", flaky.State())
-	for i := range 60 {
-		o := wire.OutcomeReply
-		if i%4 == 3 {
-			o = wire.OutcomeFailed
-		}
-		fine.answer(1, time.Millisecond, o)
-	}
 	require.Equal(t, "live", fine.State())
 }
 
@@ -159,9 +149,7 @@ func TestEjectionGrowsAndIsForgiven(t *testing.T) {
 	m := v.Members[0]
 	now := int64(1)
 	fail := func() int64 {
-		for range maxFailures {
-			m.answer(now, 0, wire.OutcomeFailed)
-		}
+		m.fail(now)
 		return m.load.ejected.Load() - now
 	}
 	want := ejectBase
@@ -182,9 +170,7 @@ func TestEjectionGrowsAndIsForgiven(t *testing.T) {
 func TestOneProbeAtATime(t *testing.T) {
 	v := crew(2, 0)
 	m := v.Members[0]
-	for range maxFailures {
-		m.answer(1, 0, wire.OutcomeFailed)
-	}
+	m.fail(1)
 	end := m.load.ejected.Load()
 	probe := func(now int64) *Member { return v.pool.claimProbe(&picking{now: now}, v.tiers[0].one) }
 	require.Nil(t, probe(end-1), "not yet")

@@ -63,9 +63,7 @@ func TestASignatureIsVerifiedOnce(t *testing.T) {
 	c := newCaller(t)
 	checks = countVerify(c)
 	for range 3 {
-		for _, p := range []string{"A", "B", "C"} {
-			c.tells(p, true, c.lease("geo", "D", 1, 1), c.lease("geo", "E", 2, 1))
-		}
+		c.allTell(c.lease("geo", "D", 1, 1), c.lease("geo", "E", 2, 1))
 		for _, p := range []string{"A", "B", "C"} {
 			c.link(PeerDown, p)
 		}
@@ -172,9 +170,7 @@ func TestOneLyingAnchorOfThreeChangesNothing(t *testing.T) {
 // have it gone.
 func TestOneLyingAnchorOfThreeRemovesNobody(t *testing.T) {
 	c := newCaller(t)
-	for _, p := range []string{"A", "B", "C"} {
-		c.tells(p, true, c.lease("geo", "D", 1, 1))
-	}
+	c.allTell(c.lease("geo", "D", 1, 1))
 	gone := leaseRef{leaseKey{testPeer("D"), 1}, 1<<64 - 1}
 	c.delta("A", 1, nil, gone)
 	require.Equal(t, "1@D=suspect", c.shows())

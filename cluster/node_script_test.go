@@ -42,33 +42,15 @@ import (
 //	empty                   prints whether the anchor here may call geo empty
 func TestNodeScripts(t *testing.T) {
 	script.Run(t, "testdata/node", func() func(script.Step) []string {
-		s := &nodeScript{}
-		return func(d script.Step) []string {
-			lines := s.obey(d)
-			s.asked = latestRegister(s.asked, s.msgs)
-			return lines
-		}
+		return (&nodeScript{}).obey
 	})
 }
 
 type nodeScript struct {
 	*rig
-	asked map[string]*registerMsg // the last one that each peer was sent
-	told  map[string]uint64       // deltas since each peer's snapshot
-	seqs  uint64                  // of what peers ask for
-	seen  string                  // by callers here
-}
-
-// latestRegister adds what was sent in the last step.
-func latestRegister(asked map[string]*registerMsg, msgs map[string][]message) map[string]*registerMsg {
-	for to, sent := range msgs {
-		for _, m := range sent {
-			if r, ok := m.(*registerMsg); ok {
-				asked[to] = r
-			}
-		}
-	}
-	return asked
+	told map[string]uint64 // deltas since each peer's snapshot
+	seqs uint64            // of what peers ask for
+	seen string            // by callers here
 }
 
 func (s *nodeScript) obey(d script.Step) []string {
@@ -76,7 +58,7 @@ func (s *nodeScript) obey(d script.Step) []string {
 	switch d.Cmd {
 	case "node":
 		s.rig = newRigNear(d.T(), d.Values("closest"), d.Values("knows")...)
-		s.asked, s.told, s.seen = make(map[string]*registerMsg), make(map[string]uint64), ""
+		s.told, s.seen = make(map[string]uint64), ""
 		return s.quiet(s.after(time.Minute))
 	case "knows":
 		s.table = words

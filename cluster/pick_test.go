@@ -52,6 +52,13 @@ func (m *Member) answer(now int64, took time.Duration, outcome wire.Outcome) {
 	m.load.pool.refresh(now)
 }
 
+// fail has a member fail so often that it is ejected.
+func (m *Member) fail(now int64) {
+	for range maxFailures {
+		m.answer(now, 0, wire.OutcomeFailed)
+	}
+}
+
 // shares picks n times at one moment and counts.
 func shares(v *View, r PickRequest, now int64, n int) map[MemberID]int {
 	rng := rand.New(rand.NewPCG(1, 2))

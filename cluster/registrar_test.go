@@ -18,24 +18,25 @@ func (g *rig) joins(name string, m MemberID) []string {
 	return g.do(registerEvent{name, Registration{Member: m, Capacity: 2, MaxMessage: 99}})
 }
 
-// grant has p acknowledge the last Register sent to it, if there is any.
+// newMember is a rig whose node registers member 1 of geo with these anchors.
+func newMember(t *testing.T, anchors ...string) *rig {
+	g := newRig(t, anchors...)
+	g.up(anchors...)
+	g.joins("geo", 1)
+	return g
+}
+
+// grant has p answer the last Register that it was sent.
 func (g *rig) grant(p string, refusal wire.Refusal) []string {
-	msgs := g.msgs[p]
-	for i := len(msgs) - 1; i >= 0; i-- {
-		if m, ok := msgs[i].(*registerMsg); ok {
-			return g.from(p, &registeredMsg{cid: m.cid, member: m.member, seq: m.seq, refusal: refusal})
-		}
-	}
-	g.t.Fatalf("nothing was sent to %s", p)
-	return nil
+	m := g.asked[p]
+	require.NotNil(g.t, m, "nothing was sent to %s", p)
+	return g.from(p, &registeredMsg{cid: m.cid, member: m.member, seq: m.seq, refusal: refusal})
 }
 
 // What is sent is the member's own, for the anchor's eyes only as far as it
 // needs to know.
 func TestRecordIsSealedAndCanBeOpenedByHoldersOfTheKey(t *testing.T) {
-	g := newRig(t, "A")
-	g.up("A")
-	g.joins("geo", 1)
+	g := newMember(t, "A")
 	m := g.msgs["A"][0].(*registerMsg)
 	s := g.epochOf("geo", "me")
 	require.Equal(t, s.cid, m.cid)
@@ -57,21 +58,15 @@ func TestRecordIsSealedAndCanBeOpenedByHoldersOfTheKey(t *testing.T) {
 
 // Anchors that miss heartbeats are not waited for.
 func TestSuspectAnchorsDoNotDelayRegistration(t *testing.T) {
-	g := newRig(t, "A", "B", "C")
-	g.up("A", "B", "C")
-	g.joins("geo", 1)
-	sent := g.msgs
+	g := newMember(t, "A", "B", "C")
 	g.grant("A", wire.Refusal_NONE)
 	g.link(PeerSuspect, "B")
 	require.Equal(t, []string{"registered 1"}, g.link(PeerSuspect, "C"))
-	require.NotNil(t, sent)
 }
 
 // Without an answer the anchor is asked again, ever more rarely.
 func TestRegisterIsRepeatedUntilItIsAnswered(t *testing.T) {
-	g := newRig(t, "A")
-	g.up("A")
-	g.joins("geo", 1)
+	g := newMember(t, "A")
 	wait := registerFirst
 	for range 6 {
 		start := g.now
@@ -101,26 +96,16 @@ func TestOnlyTheRightAnswerCounts(t *testing.T) {
 // If all anchors refuse, Register fails and says why; if one does, it is asked
 // again later.
 func TestRefusals(t *testing.T) {
-	g := newRig(t, "A", "B", "C")
-	g.up("A", "B", "C")
-	g.joins("geo", 1)
-	sent := g.msgs
+	g := newMember(t, "A", "B", "C")
 	g.grant("A", wire.Refusal_FULL)
-	g.msgs = sent
 	g.grant("B", wire.Refusal_FULL)
-	g.msgs = sent
 	got := g.grant("C", wire.Refusal_FULL)
 	require.Equal(t, []string{"registered 1: cluster: refused by the anchors: refused_full"}, only("registered", got))
 	require.Empty(t, g.c.registrar.members)
 
-	g = newRig(t, "A", "B", "C")
-	g.up("A", "B", "C")
-	g.joins("geo", 1)
-	sent = g.msgs
+	g = newMember(t, "A", "B", "C")
 	g.grant("A", wire.Refusal_FULL)
-	g.msgs = sent
 	g.grant("B", wire.Refusal_NONE)
-	g.msgs = sent
 	require.Equal(t, []string{"registered 1"}, only("registered", g.grant("C", wire.Refusal_NONE)))
 	require.Empty(t, only("A: register", g.after(refusedFirst-1)))
 	require.Equal(t, []string{"A: register 1"}, only("A: register", g.after(refusedFirst/4+1)))
@@ -136,10 +121,9 @@ func TestOldLeaseIsGivenUpAfterTheNewOneStands(t *testing.T) {
 		g.table = near[1:]
 		g.up(near[1:]...)
 		g.joins("geo", 1)
-		sent, last := g.msgs, near[3]
+		last := near[3]
 		g.after(trip)
 		for _, p := range near[1:] {
-			g.msgs = sent
 			g.grant(p, wire.Refusal_NONE)
 		}
 		g.table = near
@@ -168,9 +152,7 @@ func without(lines []string, prefix string) []string {
 
 // A broken link is made again and the member registered at once.
 func TestMemberIsRegisteredAgainAfterItsLinkBroke(t *testing.T) {
-	g := newRig(t, "A")
-	g.up("A")
-	g.joins("geo", 1)
+	g := newMember(t, "A")
 	g.grant("A", wire.Refusal_NONE)
 	require.Equal(t, []string{"open A"}, g.link(PeerDown, "A"))
 	require.Equal(t, []string{"A: register 1"}, g.up("A"))
@@ -181,9 +163,7 @@ func TestMemberIsRegisteredAgainAfterItsLinkBroke(t *testing.T) {
 
 // A new epoch is entered before the old one is left.
 func TestEpochsOverlap(t *testing.T) {
-	g := newRig(t, "A")
-	g.up("A")
-	g.joins("geo", 1)
+	g := newMember(t, "A")
 	old := g.msgs["A"][0].(*registerMsg).cid
 	g.grant("A", wire.Refusal_NONE)
 	for { // until a second id is valid
@@ -227,9 +207,7 @@ func msgsTo[M any](g *rig, p string) []M {
 // An Unregister that found the lane full is repeated, as long as there is a
 // lease to end.
 func TestUnsentUnregisterIsRepeated(t *testing.T) {
-	g := newRig(t, "A")
-	g.up("A")
-	g.joins("geo", 1)
+	g := newMember(t, "A")
 	g.grant("A", wire.Refusal_NONE)
 	g.do(unregisterEvent{"geo", 1})
 	lost := unsentEvent{testPeer("A"), g.msgs["A"][0]}
@@ -240,9 +218,7 @@ func TestUnsentUnregisterIsRepeated(t *testing.T) {
 	g.up("A")
 	require.Empty(t, only("A:", g.after(time.Minute)), "the lease ended with the link")
 
-	g = newRig(t, "A")
-	g.up("A")
-	g.joins("geo", 1)
+	g = newMember(t, "A")
 	g.grant("A", wire.Refusal_NONE)
 	g.do(unregisterEvent{"geo", 1})
 	g.do(unsentEvent{testPeer("A"), g.msgs["A"][0]})
@@ -253,9 +229,7 @@ func TestUnsentUnregisterIsRepeated(t *testing.T) {
 // A Register that left in a session we had not heard of yet is taken back if
 // the member is gone by the time we do.
 func TestStrayRegisterIsTakenBack(t *testing.T) {
-	g := newRig(t, "A")
-	g.up("A")
-	g.joins("geo", 1)
+	g := newMember(t, "A")
 	sent := g.msgs["A"][0]
 	g.do(sentEvent{testPeer("A"), sent, g.last + 1}) // the link broke and came back meanwhile
 	g.link(PeerDown, "A")

@@ -30,8 +30,9 @@ type rig struct {
 	last  uint64
 	at    map[string]string // addresses of peers
 	// msgs are the messages sent in the last step, by whom they went to.
-	msgs map[string][]message
-	view *View
+	msgs  map[string][]message
+	asked map[string]*registerMsg // the last one that each peer was sent
+	view  *View
 }
 
 func newRig(t *testing.T, table ...string) *rig { return newRigNear(t, nil, table...) }
@@ -39,7 +40,10 @@ func newRig(t *testing.T, table ...string) *rig { return newRigNear(t, nil, tabl
 // newRigNear is newRig at a time when the given peers are those closest to the
 // cluster "geo".
 func newRigNear(t *testing.T, near []string, table ...string) *rig {
-	g := &rig{t: t, now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), table: table, names: make(map[peer.ID]string), at: map[string]string{"me": "/ip4/10.0.0.7/tcp/1"}}
+	g := &rig{
+		t: t, now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), table: table, names: make(map[peer.ID]string),
+		at: map[string]string{"me": "/ip4/10.0.0.7/tcp/1"}, asked: make(map[string]*registerMsg),
+	}
 	// The middle of an epoch: nothing rolls over by accident.
 	g.now = testKeys("geo").NextChange(g.now).Add(time.Hour)
 	for _, n := range []string{"me", "A", "B", "C", "D", "E", "F"} {
@@ -160,6 +164,9 @@ func (g *rig) describe(a action) string {
 	case sendAction:
 		to := g.names[a.to]
 		g.msgs[to] = append(g.msgs[to], a.msg)
+		if m, ok := a.msg.(*registerMsg); ok {
+			g.asked[to] = m
+		}
 		return to + ": " + g.text(a.msg)
 	case openAction:
 		return "open " + g.names[a.to]

@@ -146,9 +146,7 @@ func (g *rig) under() (depths []int) {
 // held under its shard before it leaves the id above, and is a deputy as soon as
 // one anchor of the shard says so, and until none does.
 func TestAMemberFollowsTheMajorityIntoAShard(t *testing.T) {
-	g := newRig(t, "A", "B", "C")
-	g.up("A", "B", "C")
-	g.joins("geo", 1)
+	g := newMember(t, "A", "B", "C")
 	root := g.c.epochs.of("geo")[0]
 	sharded, shardedNo := registeredMsg{sharded: true}, registeredMsg{sharded: true, refusal: wire.Refusal_SHARDED}
 	g.says("A", root, shardedNo)

@@ -17,20 +17,24 @@ import (
 // federated makes a view of two native members (1, 2), two from eu of priority 1
 // (11, 12) and one from us of priority 2 (21).
 func federated() *View {
-	p := newPool()
-	var members []*Member
-	for _, m := range []Member{
-		{ID: 1, Network: "home"},
-		{ID: 2, Network: "home"},
-		{ID: 11, Network: "eu", Imported: true, Priority: 1},
-		{ID: 12, Network: "eu", Imported: true, Priority: 1},
-		{ID: 21, Network: "us", Imported: true, Priority: 2},
-	} {
+	return federatedOf(newMembers(
+		Member{ID: 1, Network: "home"},
+		Member{ID: 2, Network: "home"},
+		Member{ID: 11, Network: "eu", Imported: true, Priority: 1},
+		Member{ID: 12, Network: "eu", Imported: true, Priority: 1},
+		Member{ID: 21, Network: "us", Imported: true, Priority: 2},
+	))
+}
+
+// newMembers completes members of capacity 1, in a pool of their own.
+func newMembers(of ...Member) (p *pool, members []*Member) {
+	p = newPool()
+	for _, m := range of {
 		m.Capacity, m.Peer = 1, testPeer(m.ID.String())
 		m.load = newLoad(p.ofRank(m.rank()), 1)
 		members = append(members, &m)
 	}
-	return federatedOf(p, members)
+	return p, members
 }
 
 func federatedOf(p *pool, members []*Member) *View {
@@ -315,12 +319,7 @@ func TestPickAmongNetworksDoesNotAllocate(t *testing.T) {
 // whichever answers, then whichever comes first.
 func TestOneMemberStandsForEachOtherNetwork(t *testing.T) {
 	v := federated()
-	ids := func(network string) (out []MemberID) {
-		for _, m := range v.Everybody(network, nil) {
-			out = append(out, m.ID)
-		}
-		return out
-	}
+	ids := func(network string) []MemberID { return idsOf(v.Everybody(network, nil)) }
 	require.Equal(t, []MemberID{1, 2, 11, 21}, ids(""))
 	v.mark(flagSuspect, true, 11)
 	require.Equal(t, []MemberID{1, 2, 12, 21}, ids(""))
@@ -336,24 +335,12 @@ func TestOneMemberStandsForEachOtherNetwork(t *testing.T) {
 func TestOfSeveralWaysTheShortestIsPreferred(t *testing.T) {
 	id := func(n byte) security.NetworkID { return security.NetworkID{n} }
 	const eu, us, asia = 1, 2, 3
-	p := newPool()
-	var members []*Member
-	for _, m := range []Member{
-		{ID: 11, Network: "europe", Imported: true, Priority: 9, Networks: []security.NetworkID{id(eu), id(us)}},
-		{ID: 12, Network: "eu", Imported: true, Priority: 9, Networks: []security.NetworkID{id(eu)}},
-		{ID: 13, Network: "asia", Imported: true, Priority: 10, Networks: []security.NetworkID{id(asia)}},
-	} {
-		m.Capacity, m.Peer = 1, testPeer(m.ID.String())
-		m.load = newLoad(p.ofRank(m.rank()), 1)
-		members = append(members, &m)
-	}
-	v := federatedOf(p, members)
-	who := func(tr *Transit) (out []MemberID) {
-		for _, m := range v.Everybody("", tr) {
-			out = append(out, m.ID)
-		}
-		return out
-	}
+	v := federatedOf(newMembers(
+		Member{ID: 11, Network: "europe", Imported: true, Priority: 9, Networks: []security.NetworkID{id(eu), id(us)}},
+		Member{ID: 12, Network: "eu", Imported: true, Priority: 9, Networks: []security.NetworkID{id(eu)}},
+		Member{ID: 13, Network: "asia", Imported: true, Priority: 10, Networks: []security.NetworkID{id(asia)}},
+	))
+	who := func(tr *Transit) []MemberID { return idsOf(v.Everybody("", tr)) }
 	picks := func(tr *Transit) map[MemberID]int { return shares(v, PickRequest{Transit: tr}, 1, 100) }
 	require.Equal(t, []MemberID{12, 13}, who(nil))
 	require.Equal(t, map[MemberID]int{12: 100}, picks(nil))

@@ -33,6 +33,13 @@ func (g *rig) tells(p string, settled bool, leases ...lease) []string {
 	return g.from(p, &snapshotMsg{cid: g.epochOf("geo", "me").cid, seq: g.seq(p), leases: leases, settled: settled})
 }
 
+// allTell has all anchors send this set, as those that can know.
+func (g *rig) allTell(leases ...lease) {
+	for _, p := range []string{"A", "B", "C"} {
+		g.tells(p, true, leases...)
+	}
+}
+
 func (g *rig) delta(p string, number uint64, up []lease, down ...leaseRef) []string {
 	return g.from(p, &deltaMsg{
 		cid: g.epochOf("geo", "me").cid, seq: g.seq(p), number: number, upserted: up, removed: down,
@@ -177,9 +184,7 @@ func TestOldAnchorIsNotBelievedForEver(t *testing.T) {
 		}
 		g.do(tableEvent{})
 		g.up("A", "B", "C")
-		for _, p := range []string{"A", "B", "C"} {
-			g.tells(p, true)
-		}
+		g.allTell()
 		g.after(keep - 1)
 		require.Contains(t, g.shows(), "1@E")
 		g.after(1)
@@ -303,9 +308,7 @@ func TestWatchIsRepeatedUntilItIsAnswered(t *testing.T) {
 func TestRestartedAnchorHasLostNobody(t *testing.T) {
 	g := newCaller(t)
 	d := g.lease("geo", "D", 1, 1)
-	for _, p := range []string{"A", "B", "C"} {
-		g.tells(p, true, d)
-	}
+	g.allTell(d)
 	for _, p := range []string{"A", "B"} {
 		g.link(PeerDown, p)
 		require.Equal(t, "1@D=live", g.shows())
