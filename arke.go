@@ -6,6 +6,7 @@ package arke
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -144,11 +145,5 @@ func (c *Conn) close() (loops []*Subscription, doors []*listener) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	for s := range c.loops {
-		loops = append(loops, s)
-	}
-	for l := range c.doors {
-		doors = append(doors, l)
-	}
-	return loops, doors
+	return slices.Collect(maps.Keys(c.loops)), slices.Collect(maps.Keys(c.doors))
 }

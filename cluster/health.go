@@ -119,17 +119,7 @@ const (
 
 // String returns the word that users see.
 func (s state) String() string {
-	switch s {
-	case stateLive:
-		return "live"
-	case stateEjected:
-		return "ejected"
-	case stateSuspect:
-		return "suspect"
-	case stateUnreachable:
-		return "unreachable"
-	}
-	return "gone"
+	return [...]string{"live", "ejected", "suspect", "unreachable", "gone"}[s]
 }
 
 // Bits of load.flags; set by the control loop, read by everybody.

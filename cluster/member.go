@@ -20,11 +20,8 @@ func (m MemberID) String() string { return fmt.Sprintf("%016x", uint64(m)) }
 
 // ParseMemberID reads what String wrote.
 func ParseMemberID(s string) (MemberID, error) {
-	if len(s) != 16 {
-		return 0, fmt.Errorf("cluster: member id %q must have 16 hexadecimal digits", s)
-	}
 	n, err := strconv.ParseUint(s, 16, 64)
-	if err != nil {
+	if err != nil || len(s) != 16 {
 		return 0, fmt.Errorf("cluster: member id %q must have 16 hexadecimal digits", s)
 	}
 	return MemberID(n), nil

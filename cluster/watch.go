@@ -102,35 +102,18 @@ func (w *Watch) Wait(ctx context.Context, needMember bool) (*View, error) {
 	if v.answers(needMember) {
 		return v, v.verdict()
 	}
-	c := w.c
-	c.mu.Lock()
-	c.waits++
-	me := &waiter{id: c.waits, wake: make(chan struct{}, 1)}
-	c.mu.Unlock()
-	w.entry.addWaiter(me)
-	defer w.entry.removeWaiter(me)
-
 	var late <-chan struct{}
 	if !needMember {
 		over := make(chan struct{})
-		t := c.seam.Clock.AfterFunc("cluster.wait", unknownTime, func() { close(over) })
+		t := w.c.seam.Clock.AfterFunc("cluster.wait", unknownTime, func() { close(over) })
 		defer t.Stop()
 		late = over
 	}
-	for {
-		if v := w.View(); v.answers(needMember) {
-			return v, v.verdict()
-		}
-		select {
-		case <-me.wake:
-		case <-late:
-			return nil, ErrUnreachable
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-c.quit:
-			return nil, ErrClosed
-		}
+	v, err := w.await(ctx, late, func(v *View) bool { return v.answers(needMember) })
+	if err != nil {
+		return nil, err
 	}
+	return v, v.verdict()
 }
 
 // Next returns the view as soon as it is another one than old, or ctx's error.
@@ -138,6 +121,12 @@ func (w *Watch) Next(ctx context.Context, old *View) (*View, error) {
 	if v := w.View(); v != old {
 		return v, nil
 	}
+	return w.await(ctx, nil, func(v *View) bool { return v != old })
+}
+
+// await returns the first view that will do, ErrUnreachable once late is closed,
+// ErrClosed, or ctx's error.
+func (w *Watch) await(ctx context.Context, late <-chan struct{}, will func(*View) bool) (*View, error) {
 	c := w.c
 	c.mu.Lock()
 	c.waits++
@@ -146,11 +135,13 @@ func (w *Watch) Next(ctx context.Context, old *View) (*View, error) {
 	w.entry.addWaiter(me)
 	defer w.entry.removeWaiter(me)
 	for {
-		if v := w.View(); v != old {
+		if v := w.View(); will(v) {
 			return v, nil
 		}
 		select {
 		case <-me.wake:
+		case <-late:
+			return nil, ErrUnreachable
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-c.quit:

@@ -30,6 +30,7 @@ type joining struct {
 	err       error // of the first option that failed
 }
 
+// fail keeps the first error; nil is none.
 func (j *joining) fail(err error) {
 	if j.err == nil {
 		j.err = err
@@ -41,9 +42,7 @@ func (j *joining) fail(err error) {
 func NetworkFile(path string) JoinOption {
 	return func(j *joining) {
 		file, err := security.ReadNetworkFile(path)
-		if err != nil {
-			j.fail(err)
-		}
+		j.fail(err)
 		j.cfg.Network = file
 	}
 }
@@ -53,9 +52,7 @@ func NetworkFile(path string) JoinOption {
 func NetworkText(content []byte) JoinOption {
 	return func(j *joining) {
 		file, err := security.ParseNetworkFile(content)
-		if err != nil {
-			j.fail(err)
-		}
+		j.fail(err)
 		j.cfg.Network = file
 	}
 }
@@ -112,9 +109,7 @@ func Name(name string) JoinOption {
 func Certificate(path string) JoinOption {
 	return func(j *joining) {
 		signed, err := security.ReadCertificateFile(path)
-		if err != nil {
-			j.fail(err)
-		}
+		j.fail(err)
 		j.cfg.Certificate = signed
 	}
 }

@@ -119,8 +119,7 @@ func TestASignatureHoldsForThePartThatIsPassedOn(t *testing.T) {
 	// who gets the first part only; and that it covers the second part, too.
 	c, _, _ := vault(t)
 	e := c.Epochs(noon)[0]
-	node, err := security.GenerateNodeKey(seeded("node"))
-	require.NoError(t, err)
+	node := newNodeKey(t, "node")
 	lease := security.Lease{Network: security.NetworkID{1}, Cluster: e.ID(), Peer: node.PeerID(), Member: 2, Incarnation: 3}
 	lease.Record = e.SealRecordParts(seeded("salt"), []byte("record"), []byte("reach"))
 	signature := node.SignLease(lease)

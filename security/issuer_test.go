@@ -60,9 +60,7 @@ func TestRenewalsAgreeWithASecondImplementation(t *testing.T) {
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "issuer.key")
 	require.NoError(t, security.WriteIssuer(path, i))
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Contains(t, string(text), "\ndelegation "+hex.EncodeToString(vectors["delegation"])+"\n")
+	require.Contains(t, string(read(t, path)), "\ndelegation "+hex.EncodeToString(vectors["delegation"])+"\n")
 
 	c := renewable(t, peer.ID(vectors["peer"]))
 	require.Equal(t, hex.EncodeToString(vectors["renewable certificate"]), hex.EncodeToString(c))
@@ -245,8 +243,7 @@ func TestFilesOfAnIssuer(t *testing.T) {
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x"} {
 		require.Contains(t, fmt.Sprintf(verb, got), "[redacted]")
 	}
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := read(t, path)
 	other := filepath.Join(t.TempDir(), "other.key")
 	seed := strings.Index(string(text), "seed ") + len("seed ")
 	changed := append([]byte(nil), text...)

@@ -4,7 +4,6 @@
 package security_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -44,20 +43,18 @@ func TestClusterFileSurvivesItsText(t *testing.T) {
 // TestKeyFileFormatsAreFixed proves that files written by this release look as
 // they did, with times and bans.
 func TestKeyFileFormatsAreFixed(t *testing.T) {
-	golden, err := os.ReadFile(filepath.Join("testdata", "cluster.txt"))
-	require.NoError(t, err)
-	c, err := security.ParseClusterFile(golden)
+	text := golden(t, "cluster.txt")
+	c, err := security.ParseClusterFile(text)
 	require.NoError(t, err)
 	require.Equal(t, "two words", c.Name)
-	require.Equal(t, string(golden), string(c.Encode()))
+	require.Equal(t, string(text), string(c.Encode()))
 
-	golden, err = os.ReadFile(filepath.Join("testdata", "network-bans.txt"))
-	require.NoError(t, err)
-	n, err := security.ParseNetworkFile(golden)
+	text = golden(t, "network-bans.txt")
+	n, err := security.ParseNetworkFile(text)
 	require.NoError(t, err)
 	require.Equal(t, []peer.ID{newPeer(t, "mallory")}, n.Bans)
 	require.Equal(t, time.Date(2027, 1, 31, 12, 0, 0, 0, time.UTC), n.Keys[0].NotAfter)
-	require.Equal(t, string(golden), string(n.Encode()))
+	require.Equal(t, string(text), string(n.Encode()))
 }
 
 // TestMalformedKeyLinesSayWhatToDo proves that the parser of keys, times and bans

@@ -18,8 +18,7 @@ import (
 
 func newLease(t testing.TB, node string) (security.NodeKey, security.Lease) {
 	t.Helper()
-	k, err := security.GenerateNodeKey(seeded(node))
-	require.NoError(t, err)
+	k := newNodeKey(t, node)
 	return k, security.Lease{
 		Network: security.NetworkID{1}, Cluster: security.ClusterID{2}, Peer: k.PeerID(),
 		Member: 3, Incarnation: 4, Record: []byte("sealed record"),

@@ -6,6 +6,8 @@ package security_test
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -45,11 +47,30 @@ func newKey(name string) (k security.Key) {
 	return k
 }
 
-func newPeer(t testing.TB, name string) peer.ID {
+func newNodeKey(t testing.TB, name string) security.NodeKey {
 	t.Helper()
 	k, err := security.GenerateNodeKey(seeded(name))
 	require.NoError(t, err)
-	return k.PeerID()
+	return k
+}
+
+func newPeer(t testing.TB, name string) peer.ID {
+	t.Helper()
+	return newNodeKey(t, name).PeerID()
+}
+
+// read returns what a file has.
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return text
+}
+
+// golden returns a file of testdata.
+func golden(t *testing.T, name string) []byte {
+	t.Helper()
+	return read(t, filepath.Join("testdata", name))
 }
 
 func newFile(t testing.TB, name string) security.NetworkFile {

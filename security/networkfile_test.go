@@ -40,15 +40,14 @@ func TestNetworkFileSurvivesItsText(t *testing.T) {
 // TestNetworkFileFormatIsFixed proves that files written by this release look
 // as they did.
 func TestNetworkFileFormatIsFixed(t *testing.T) {
-	golden, err := os.ReadFile(filepath.Join("testdata", "network.txt"))
-	require.NoError(t, err)
-	f, err := security.ParseNetworkFile(golden)
+	text := golden(t, "network.txt")
+	f, err := security.ParseNetworkFile(text)
 	require.NoError(t, err)
 	require.Equal(t, "example", f.Name)
 	require.Equal(t, hexID, f.ID.String())
 	require.Len(t, f.Keys, 2)
 	require.Equal(t, byte(0xbb), f.Keys[0].Key[31])
-	require.Equal(t, string(golden), string(f.Encode()))
+	require.Equal(t, string(text), string(f.Encode()))
 }
 
 // TestNetworkFileFitsAnEnvironmentVariable proves that line breaks, spaces and
@@ -162,10 +161,8 @@ func TestNetworksAreNotMadeOfBadParts(t *testing.T) {
 func TestKeyFilesMustBeTheOwnersAlone(t *testing.T) {
 	dir := t.TempDir()
 	network, node := filepath.Join(dir, "network"), filepath.Join(dir, "it's a node")
-	k, err := security.GenerateNodeKey(seeded("node"))
-	require.NoError(t, err)
 	require.NoError(t, security.WriteNetworkFile(network, newFile(t, "net")))
-	require.NoError(t, security.WriteNodeKey(node, k))
+	require.NoError(t, security.WriteNodeKey(node, newNodeKey(t, "node")))
 	for mode, ok := range map[fs.FileMode]bool{
 		0o600: true, 0o400: true, 0o440: true, // the group is ours
 		0o644: false, 0o640: false, 0o604: false, 0o660: false, 0o620: false, 0o602: false,
@@ -186,7 +183,7 @@ func TestKeyFilesMustBeTheOwnersAlone(t *testing.T) {
 		}
 	}
 	require.NoError(t, os.Chmod(network, 0o644))
-	_, err = security.ReadNetworkFile(network)
+	_, err := security.ReadNetworkFile(network)
 	require.ErrorContains(t, err, "`chmod 600 "+network+"`")
 	require.ErrorContains(t, err, "0644")
 	require.NoError(t, os.Chmod(node, 0o644))
@@ -197,8 +194,7 @@ func TestKeyFilesMustBeTheOwnersAlone(t *testing.T) {
 // TestKeyFilesAreCreatedPrivateAndNeverOverwritten proves the mode of new files
 // and that an existing key is safe.
 func TestKeyFilesAreCreatedPrivateAndNeverOverwritten(t *testing.T) {
-	k, err := security.GenerateNodeKey(seeded("node"))
-	require.NoError(t, err)
+	k := newNodeKey(t, "node")
 	for name, write := range map[string]func(path string) error{
 		"network": func(path string) error { return security.WriteNetworkFile(path, newFile(t, "net")) },
 		"node":    func(path string) error { return security.WriteNodeKey(path, k) },
@@ -208,15 +204,11 @@ func TestKeyFilesAreCreatedPrivateAndNeverOverwritten(t *testing.T) {
 		info, err := os.Stat(path)
 		require.NoError(t, err)
 		require.Equal(t, fs.FileMode(0o600), info.Mode())
-		before, err := os.ReadFile(path)
-		require.NoError(t, err)
-
+		before := read(t, path)
 		err = write(path)
 		require.ErrorIs(t, err, fs.ErrExist)
 		require.ErrorContains(t, err, path)
-		after, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.Equal(t, before, after)
+		require.Equal(t, before, read(t, path))
 	}
 }
 

@@ -19,8 +19,7 @@ import (
 // TestNodeKeySurvivesItsFile proves that a node keeps its peer id over a
 // restart, and that libp2p sees the same key.
 func TestNodeKeySurvivesItsFile(t *testing.T) {
-	k, err := security.GenerateNodeKey(seeded("node"))
-	require.NoError(t, err)
+	k := newNodeKey(t, "node")
 	path := filepath.Join(t.TempDir(), "node.key")
 	require.NoError(t, security.WriteNodeKey(path, k))
 	got, err := security.LoadNodeKey(path)
@@ -33,9 +32,7 @@ func TestNodeKeySurvivesItsFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, k.PeerID(), fromLibp2p)
 
-	other, err := security.GenerateNodeKey(seeded("other"))
-	require.NoError(t, err)
-	require.NotEqual(t, k.PeerID(), other.PeerID())
+	require.NotEqual(t, k.PeerID(), newPeer(t, "other"))
 }
 
 // TestMissingNodeKeyIsToldFromABadOne proves that a node can make a key where

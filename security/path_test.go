@@ -4,20 +4,12 @@
 package security_test
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/security"
 )
-
-func nodeKey(t testing.TB, seed byte) security.NodeKey {
-	t.Helper()
-	k, err := security.GenerateNodeKey(rand.NewChaCha8([32]byte{seed}))
-	require.NoError(t, err)
-	return k
-}
 
 // TestJoinedPathsAreFoundAgain proves that each of several digests leads to what
 // stands for all of them, by its audit path, and by no other index, count, digest or
@@ -54,7 +46,7 @@ func TestJoinedPathsAreFoundAgain(t *testing.T) {
 // TestWhatAPublisherSignsIsGoodForNothingElse proves that a signature holds for each
 // field of what was signed, for one kind of statement, and for one publisher.
 func TestWhatAPublisherSignsIsGoodForNothingElse(t *testing.T) {
-	key, other := nodeKey(t, 1), nodeKey(t, 2)
+	key, other := newNodeKey(t, "node"), newNodeKey(t, "other")
 	path := security.Path{
 		Network: security.NetworkID{1}, Publisher: key.PeerID(), Incarnation: 2, Session: 3, Serial: 4, Floor: 5, Group: "news",
 		Nodes: security.PathDigest{6},
@@ -101,7 +93,7 @@ func TestWhatAPublisherSignsIsGoodForNothingElse(t *testing.T) {
 // TestPublicationsAreSignedWhole proves that nothing of a message that its publisher
 // has signed can be changed, and that nobody else signs for it.
 func TestPublicationsAreSignedWhole(t *testing.T) {
-	key, other := nodeKey(t, 1), nodeKey(t, 2)
+	key, other := newNodeKey(t, "node"), newNodeKey(t, "other")
 	p := security.Publication{
 		Network: security.NetworkID{1}, Publisher: key.PeerID(), Incarnation: 2, Session: 3, Serial: 4, Topic: "news.a", Tail: []byte{0, 0, 1},
 	}
@@ -127,7 +119,7 @@ func TestPublicationsAreSignedWhole(t *testing.T) {
 // BenchmarkPublication measures what a signature on each message costs its
 // publisher, and each that asks for it.
 func BenchmarkPublication(b *testing.B) {
-	key := nodeKey(b, 1)
+	key := newNodeKey(b, "node")
 	p := security.Publication{Publisher: key.PeerID(), Topic: "news.a", Tail: make([]byte, 1000)}
 	signature := key.SignPublication(p)
 	b.Run("sign", func(b *testing.B) {
@@ -147,7 +139,7 @@ func BenchmarkPublication(b *testing.B) {
 // BenchmarkPath measures what a change of a tree costs its publisher, and each that
 // is told.
 func BenchmarkPath(b *testing.B) {
-	key := nodeKey(b, 1)
+	key := newNodeKey(b, "node")
 	path := security.Path{Publisher: key.PeerID(), Group: "news"}
 	signature := key.SignPath(path)
 	b.Run("sign", func(b *testing.B) {

@@ -21,26 +21,29 @@ import (
 // one that is valid, and the old ones end with the overlap, or at once without one.
 func TestRotationOverlapsAndEnds(t *testing.T) {
 	keys := versions(1)
-	second, err := security.RotateKeys(keys, noon.Add(time.Millisecond), time.Hour, seeded("2"))
-	require.NoError(t, err)
+	second := rotate(t, keys, noon.Add(time.Millisecond), time.Hour, "2")
 	require.Equal(t, noon.Add(time.Hour), second[0].NotAfter)
 	require.Equal(t, uint32(2), second[1].Version)
 	require.Equal(t, noon, second[1].NotBefore)
 
-	third, err := security.RotateKeys(second, noon.Add(90*time.Minute), time.Hour, seeded("3"))
-	require.NoError(t, err)
+	third := rotate(t, second, noon.Add(90*time.Minute), time.Hour, "3")
 	require.Equal(t, []uint32{2, 3}, numbers(third), "the first has ended")
-	again, err := security.RotateKeys(second, noon.Add(30*time.Minute), time.Hour, seeded("3"))
-	require.NoError(t, err)
+	again := rotate(t, second, noon.Add(30*time.Minute), time.Hour, "3")
 	require.Equal(t, []uint32{1, 2, 3}, numbers(again))
 	require.Equal(t, noon.Add(time.Hour), again[0].NotAfter, "an end does not move")
 
-	cut, err := security.RotateKeys(second, noon, 0, seeded("3"))
-	require.NoError(t, err)
+	cut := rotate(t, second, noon, 0, "3")
 	require.Equal(t, []uint32{3}, numbers(cut))
 	require.True(t, cut[0].NotBefore.IsZero())
-	_, err = security.RotateKeys(nil, noon, 0, seeded("x"))
+	_, err := security.RotateKeys(nil, noon, 0, seeded("x"))
 	require.ErrorIs(t, err, security.ErrBadFile)
+}
+
+func rotate(t *testing.T, keys []security.KeyVersion, now time.Time, overlap time.Duration, seed string) []security.KeyVersion {
+	t.Helper()
+	keys, err := security.RotateKeys(keys, now, overlap, seeded(seed))
+	require.NoError(t, err)
+	return keys
 }
 
 func numbers(keys []security.KeyVersion) (all []uint32) {
@@ -81,15 +84,12 @@ func TestFilesAreReplacedWhole(t *testing.T) {
 		require.EqualValues(t, group, reflect.ValueOf(info.Sys()).Elem().FieldByName("Gid").Uint())
 	}
 
-	before, err := os.ReadFile(path)
-	require.NoError(t, err)
+	before := read(t, path)
 	wrong := errors.New("wrong")
 	require.ErrorIs(t, security.EditNetworkFile(path, func(*security.NetworkFile) error { return wrong }), wrong)
 	require.ErrorIs(t, security.EditNetworkFile(path, func(f *security.NetworkFile) error { f.Keys = nil; return nil }), security.ErrBadFile)
 	require.ErrorIs(t, security.EditClusterFile(path, nil), security.ErrBadFile)
-	after, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, before, after)
+	require.Equal(t, before, read(t, path))
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, entries, 2)

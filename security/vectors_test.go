@@ -6,8 +6,6 @@ package security_test
 import (
 	"bytes"
 	"encoding/hex"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -38,11 +36,7 @@ func (c constant) Read(b []byte) (int, error) {
 // and seal against vectors that another program made from the descriptions in
 // this package. They also hold the formats fixed.
 func TestFormatsAgreeWithASecondImplementation(t *testing.T) {
-	vectors := readVectors(t)
-	file, err := os.ReadFile(filepath.Join("testdata", "network.txt"))
-	require.NoError(t, err)
-	f, err := security.ParseNetworkFile(file)
-	require.NoError(t, err)
+	vectors, f := readVectors(t), fileOfVectors(t)
 	n := newNetwork(t, f)
 	node, err := security.GenerateNodeKey(ascending{})
 	require.NoError(t, err)
@@ -121,7 +115,7 @@ func TestFormatsAgreeWithASecondImplementation(t *testing.T) {
 // what two nodes have agreed on.
 func TestAgreementsAgreeWithASecondImplementation(t *testing.T) {
 	vectors := readVectors(t)
-	n := networkOfVectors(t)
+	n := newNetwork(t, fileOfVectors(t))
 	caller, member := security.NewEphemerals(constant(0xc1), noon), security.NewEphemerals(constant(0xd2), noon)
 	for name, e := range map[string]*security.Ephemerals{"ephemeral caller": caller, "ephemeral member": member} {
 		public := e.Public()
@@ -156,7 +150,7 @@ func TestAgreementsAgreeWithASecondImplementation(t *testing.T) {
 // TestVouchesAgreeWithASecondImplementation proves the same for what the holder of a
 // network's key says to all nodes.
 func TestVouchesAgreeWithASecondImplementation(t *testing.T) {
-	vectors, n := readVectors(t), networkOfVectors(t)
+	vectors, n := readVectors(t), newNetwork(t, fileOfVectors(t))
 	p := string(vectors["peer"])
 	require.Equal(t, vectors["vouch"], n.Vouch(1, p, 3, nil))
 	require.NoError(t, n.CheckVouch(vectors["vouch"], 1, p, 3, nil))
@@ -164,24 +158,18 @@ func TestVouchesAgreeWithASecondImplementation(t *testing.T) {
 	require.NoError(t, n.CheckVouch(vectors["vouch body"], 1, "x", 3, []byte("body")))
 }
 
-func networkOfVectors(t *testing.T) *security.Network {
+func fileOfVectors(t *testing.T) security.NetworkFile {
 	t.Helper()
-	file, err := os.ReadFile(filepath.Join("testdata", "network.txt"))
+	f, err := security.ParseNetworkFile(golden(t, "network.txt"))
 	require.NoError(t, err)
-	f, err := security.ParseNetworkFile(file)
-	require.NoError(t, err)
-	return newNetwork(t, f)
+	return f
 }
 
 // TestStreamsAgreeWithASecondImplementation proves the same for the streams of
 // tunnels.
 func TestStreamsAgreeWithASecondImplementation(t *testing.T) {
 	vectors := readVectors(t)
-	file, err := os.ReadFile(filepath.Join("testdata", "network.txt"))
-	require.NoError(t, err)
-	f, err := security.ParseNetworkFile(file)
-	require.NoError(t, err)
-	c := newNetwork(t, f).Cluster("geo")
+	c := newNetwork(t, fileOfVectors(t)).Cluster("geo")
 	require.Equal(t, vectors["stream head"], c.NewStreamHead(constant(0x5a)))
 	b := security.StreamBinding{
 		Opener: peer.ID(vectors["peer"]), OpenerIncarnation: 1, Member: 2, MemberIncarnation: 3, Tunnel: 4,
@@ -220,10 +208,8 @@ func TestStreamsAgreeWithASecondImplementation(t *testing.T) {
 // people and are skipped.
 func readVectors(t *testing.T) map[string][]byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", "vectors.txt"))
-	require.NoError(t, err)
 	out := make(map[string][]byte)
-	for text := range strings.Lines(string(data)) {
+	for text := range strings.Lines(string(golden(t, "vectors.txt"))) {
 		name, digits, ok := strings.Cut(strings.TrimSpace(text), ": ")
 		if !ok || strings.HasPrefix(name, "#") || name == "offset" || name == "epoch" {
 			continue

@@ -54,9 +54,7 @@ func TestAVouchIsForThoseWithTheOldFile(t *testing.T) {
 	f := newFile(t, "net")
 	f.Keys = versions(1)
 	old := newNetwork(t, f)
-	var err error
-	f.Keys, err = security.RotateKeys(f.Keys, noon, time.Hour, seeded("2"))
-	require.NoError(t, err)
+	f.Keys = rotate(t, f.Keys, noon, time.Hour, "2")
 	n := newNetwork(t, f)
 	n.Advance(noon)
 	require.NoError(t, old.CheckVouch(n.Vouch(1, "mallory", 1, nil), 1, "mallory", 1, nil))

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -78,16 +77,10 @@ func parseBans(data []byte) (r rememberedBans, err error) {
 }
 
 // bans returns what was kept of them; nothing if there is no file.
-func (s state) bans() (r rememberedBans, err error) {
-	if s.dir == "" {
-		return r, nil
-	}
-	data, err := os.ReadFile(filepath.Join(s.dir, bansFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
-	}
-	if err != nil {
-		return r, err
+func (s state) bans() (rememberedBans, error) {
+	data, err := kept(s, bansFile, os.ReadFile)
+	if data == nil {
+		return rememberedBans{}, err
 	}
 	return parseBans(data)
 }

@@ -35,33 +35,15 @@ func (c wrongClock) Now() time.Time { return c.Clock.Now().Add(c.ahead) }
 // machine is that of a node whose clock is off. The sockets go by the right clock, so
 // what the node says about times is translated; a deadline would be long over, or
 // far away.
-type machine struct {
-	overlay.Transport
-	ahead time.Duration
-}
-
-func (m machine) Start(h overlay.TransportHandler) error {
-	return m.Transport.Start(door{h, m.ahead})
-}
+type machine struct{ wrapped }
 
 func (m machine) Connect(ctx context.Context, c overlay.Candidate) (peer.ID, error) {
-	return m.Transport.Connect(timeless{ctx}, c)
+	return m.wrapped.Connect(timeless{ctx}, c)
 }
 
 func (m machine) Open(ctx context.Context, p peer.ID, addrs []string) (overlay.Stream, error) {
-	s, err := m.Transport.Open(timeless{ctx}, p, addrs)
-	if err != nil {
-		return nil, err
-	}
-	return stream{s, m.ahead}, nil
+	return m.wrapped.Open(timeless{ctx}, p, addrs)
 }
-
-type door struct {
-	overlay.TransportHandler
-	ahead time.Duration
-}
-
-func (d door) HandleStream(s overlay.Stream) { d.TransportHandler.HandleStream(stream{s, d.ahead}) }
 
 type stream struct {
 	overlay.Stream
@@ -98,12 +80,13 @@ func withClock(t *testing.T, network security.NetworkFile, ahead time.Duration) 
 	require.NoError(t, err)
 	host, err := p2p.New(p2p.Config{Key: key, Network: secrets, Listen: []string{"/ip4/127.0.0.1/tcp/0"}})
 	require.NoError(t, err)
+	sockets := machine{wrapped{host, func(s overlay.Stream) overlay.Stream { return stream{s, ahead} }}}
 	workers := overlay.NewWorkers(100)
 	t.Cleanup(func() { require.NoError(t, workers.Close()) })
 	return func(c *node.Config) {
 		c.Name = "the late one"
 		c.Seam = &overlay.Seam{
-			Transport: machine{host, ahead}, Router: router{host.Router()}, Clock: wrongClock{overlay.NewRealClock(), ahead}, Rand: random, Exec: workers, Key: key,
+			Transport: sockets, Router: router{host.Router()}, Clock: wrongClock{overlay.NewRealClock(), ahead}, Rand: random, Exec: workers, Key: key,
 		}
 	}
 }

@@ -54,14 +54,7 @@ func (d *drill) serves(n *node.Node) {
 		}),
 		Push:      func(_ context.Context, r *patterns.Request) { note(r.From) },
 		Broadcast: func(_ context.Context, r *patterns.Request) { note(r.From) },
-		Tunnel: func(ctx context.Context, s patterns.Tunnel) error {
-			for {
-				m, err := s.Receive(ctx)
-				if err != nil || s.Send(ctx, m) != nil {
-					return nil
-				}
-			}
-		},
+		Tunnel:    echoTunnel,
 	}
 	serve(d.t, n, "echo", s, patterns.Limits{})
 	_, err := n.Subscribe(d.t.Context(), "news.>", patterns.SubscriberFunc(func(p patterns.Publication) { note(p.From) }), patterns.SubscribeOptions{})
@@ -274,9 +267,7 @@ func TestWhatTheExcludedTryComesToNothing(t *testing.T) {
 
 	old := d.file
 	d.file.Keys = rotate(t, d.file.Keys, 0)
-	for _, n := range d.honest {
-		require.NoError(t, n.SetKeys(node.Keys{Network: d.file}))
-	}
+	give(t, d.file, d.honest...)
 	until(t, func() bool { return ask(t, d.honest[0], "echo") == nil && d.honest[0].Status().Peers == 2 })
 	back("with the old key, and a good certificate", old, another, d.sign("other", another.PeerID(), all))
 

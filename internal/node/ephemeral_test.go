@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/node"
@@ -24,40 +23,14 @@ import (
 	"github.com/arke-mesh/arke/sim"
 )
 
-// tapped is a Transport that keeps what its node writes below links, as somebody
+// tapped is a stream that keeps what its node writes below links, as somebody
 // would have it for whom TLS is no obstacle.
 type tapped struct {
-	overlay.Transport
-	tape *tape
-}
-
-func (x tapped) Start(h overlay.TransportHandler) error {
-	return x.Transport.Start(tappedDoor{h, x.tape})
-}
-
-func (x tapped) Open(ctx context.Context, p peer.ID, addrs []string) (overlay.Stream, error) {
-	s, err := x.Transport.Open(ctx, p, addrs)
-	if err != nil {
-		return nil, err
-	}
-	return tappedStream{s, x.tape}, nil
-}
-
-type tappedDoor struct {
-	overlay.TransportHandler
-	tape *tape
-}
-
-func (d tappedDoor) HandleStream(s overlay.Stream) {
-	d.TransportHandler.HandleStream(tappedStream{s, d.tape})
-}
-
-type tappedStream struct {
 	overlay.Stream
 	tape *tape
 }
 
-func (s tappedStream) Write(b []byte) (int, error) {
+func (s tapped) Write(b []byte) (int, error) {
 	s.tape.mu.Lock()
 	s.tape.bytes = append(s.tape.bytes, b...)
 	s.tape.mu.Unlock()
@@ -139,7 +112,7 @@ func TestWhatWasRecordedBetweenTwoNodesStaysClosed(t *testing.T) {
 				keys := []security.KeyVersion{{Version: 1, Key: security.Key{5}}}
 				s, recorder := simnet.New(t, n, "secret"), &tape{}
 				change := func(c *node.Config) {
-					c.Seam.Transport = tapped{c.Seam.Transport, recorder}
+					c.Seam.Transport = wrapped{c.Seam.Transport, func(s overlay.Stream) overlay.Stream { return tapped{s, recorder} }}
 					c.Seal = request.SealAlways
 					if own {
 						c.ClusterKeys = map[string][]security.KeyVersion{"vault": keys}

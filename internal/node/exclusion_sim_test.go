@@ -35,24 +35,12 @@ type crowd struct {
 func newCrowd(t *testing.T, n *sim.Network, nodes, guests int) *crowd {
 	c := &crowd{office: &office{t: t}}
 	places := simnet.New(t, n, "crowd")
-	start := func(name string) *node.Node {
-		return places.Start(name, func(cfg *node.Config) {
-			if c.file.ID != cfg.Network.ID {
-				var err error
-				c.authority, err = security.GenerateAuthority(cfg.Network.ID, rand.NewChaCha8([32]byte{1}))
-				require.NoError(t, err)
-				c.file = cfg.Network
-				c.file.Issuance = security.Issuance{Authority: c.authority.ID()} // where certificates are required keys ban nobody
-			}
-			cfg.Network = c.file
-			cfg.Certificate = c.sign(name, cfg.Seam.Transport.Self(), all)
-		})
-	}
+	optional := security.Issuance{} // where certificates are required keys ban nobody
 	for i := range nodes {
-		c.nodes = append(c.nodes, start(fmt.Sprint("n", i)))
+		c.nodes = append(c.nodes, c.start(places, fmt.Sprint("n", i), all, &optional))
 	}
 	for i := range guests {
-		g := start(fmt.Sprint("g", i))
+		g := c.start(places, fmt.Sprint("g", i), all, &optional)
 		c.guests = append(c.guests, g)
 		_, err := g.Serve(context.Background(), fmt.Sprint("trap", i), echo, patterns.Limits{})
 		require.NoError(t, err)
@@ -65,6 +53,23 @@ func newCrowd(t *testing.T, n *sim.Network, nodes, guests int) *crowd {
 		}
 	}
 	return c
+}
+
+// start starts a node with a certificate, in whose file this stands, by the authority of
+// the crowd; nil = nothing, as of a node that obeys nobody.
+func (c *crowd) start(at *simnet.Nodes, name string, r rights, stands *security.Issuance) *node.Node {
+	return at.Start(name, func(cfg *node.Config) {
+		if c.authority.IsZero() {
+			var err error
+			c.authority, err = security.GenerateAuthority(cfg.Network.ID, rand.NewChaCha8([32]byte{1}))
+			require.NoError(c.t, err)
+		}
+		if stands != nil {
+			cfg.Network.Issuance = security.Issuance{Authority: c.authority.ID(), Required: stands.Required}
+			c.file = cfg.Network
+		}
+		cfg.Certificate = c.sign(name, cfg.Seam.Transport.Self(), r)
+	})
 }
 
 // cutOff tells one node, and returns how long it is until none has a link with a guest:
@@ -105,9 +110,7 @@ func TestAHundredNodesCutWhoIsExcludedWithinFiveSeconds(t *testing.T) {
 		for i := range rounds {
 			guest, told := c.guests[2*i], c.nodes[(37*i+5)%len(c.nodes)]
 			bans = append(bans, c.cutOff(guest, func() {
-				file := c.file
-				file.Bans = []peer.ID{guest.Self()}
-				require.NoError(t, told.SetKeys(node.Keys{Network: file}))
+				give(t, banning(c.file, guest.Self()), told)
 			})...)
 			guest, told = c.guests[2*i+1], c.nodes[(53*i+11)%len(c.nodes)]
 			out = append(out, guest.Self())
@@ -134,26 +137,12 @@ func TestWhoMayNotPublishIsNotHeardThroughForwardersThatLie(t *testing.T) {
 	sim.Run(t, sim.Config{Seed: 5}, func(t *testing.T, n *sim.Network) {
 		c := &crowd{office: &office{t: t}}
 		places := simnet.New(t, n, "publishers")
-		start := func(name string, lawless bool, r rights) *node.Node {
-			return places.Start(name, func(cfg *node.Config) {
-				if c.file.ID != cfg.Network.ID {
-					var err error
-					c.authority, err = security.GenerateAuthority(cfg.Network.ID, rand.NewChaCha8([32]byte{1}))
-					require.NoError(t, err)
-					c.file = cfg.Network
-				}
-				cfg.Network = c.file
-				if !lawless {
-					cfg.Network.Issuance = security.Issuance{Authority: c.authority.ID(), Required: true}
-				}
-				cfg.Certificate = c.sign(name, cfg.Seam.Transport.Self(), r)
-			})
-		}
+		required := security.Issuance{Required: true}
 		var allowed, forbidden [2]atomic.Int64 // of the lawless, and of the others
-		publisher := start("publisher", true, func(c *security.Certificate) { all(c); c.Publish = []string{"news.*"} })
+		publisher := c.start(places, "publisher", func(c *security.Certificate) { all(c); c.Publish = []string{"news.*"} }, nil)
 		nodes := []*node.Node{publisher}
 		for i := range 60 {
-			s := start(fmt.Sprint("s", i), i%2 == 0, all)
+			s := c.start(places, fmt.Sprint("s", i), all, [...]*security.Issuance{nil, &required}[i%2])
 			nodes = append(nodes, s)
 			for topic, count := range map[string]*atomic.Int64{"news.a": &allowed[i%2], "news.a.b": &forbidden[i%2]} {
 				_, err := s.Subscribe(t.Context(), topic, patterns.SubscriberFunc(func(patterns.Publication) { count.Add(1) }), patterns.SubscribeOptions{})

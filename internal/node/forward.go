@@ -58,6 +58,11 @@ func (n *raw) Lend(ctx context.Context, name string, as cluster.Registration, se
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
+	return n.lend(ctx, name, as, serves, limits, f)
+}
+
+// lend is Lend for any name.
+func (n *raw) lend(ctx context.Context, name string, as cluster.Registration, serves request.Serves, limits patterns.Limits, f request.Forwarder) (*Forwarded, error) {
 	r, err := n.register(ctx, name, as, func(id cluster.MemberID) (*request.Server, error) {
 		return n.requests.Forward(id, name, limits, serves, f)
 	})
@@ -71,13 +76,7 @@ func (n *raw) Lend(ctx context.Context, name string, as cluster.Registration, se
 // ask f, by a survey whose body is the name. f replies with LentAnswer.
 func (n *raw) OfferPatterns(ctx context.Context, all []string, limits patterns.Limits, f request.Forwarder) (*Forwarded, error) {
 	as := cluster.Registration{Payload: []byte(strings.Join(all, "\n"))}
-	r, err := n.register(ctx, federation, as, func(id cluster.MemberID) (*request.Server, error) {
-		return n.requests.Forward(id, federation, limits, request.ServesOf(patterns.PatternSurvey), f)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &Forwarded{r}, nil
+	return n.lend(ctx, federation, as, request.ServesOf(patterns.PatternSurvey), limits, f)
 }
 
 // Forwarded is the registration of a member that lives elsewhere.

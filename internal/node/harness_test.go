@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/security"
 )
@@ -62,6 +64,58 @@ func serve(t testing.TB, n *node.Node, cluster string, h patterns.Handler, l pat
 	require.NoError(t, err)
 	return r
 }
+
+// echoTunnel sends back what it receives.
+func echoTunnel(ctx context.Context, s patterns.Tunnel) error {
+	for {
+		m, err := s.Receive(ctx)
+		if err != nil {
+			return nil
+		}
+		if err := s.Send(ctx, m); err != nil {
+			return err
+		}
+	}
+}
+
+// give has nodes go by another file of the network.
+func give(t testing.TB, f security.NetworkFile, nodes ...*node.Node) {
+	t.Helper()
+	for _, n := range nodes {
+		require.NoError(t, n.SetKeys(node.Keys{Network: f}))
+	}
+}
+
+// banning returns a file that bans these, and nobody else.
+func banning(f security.NetworkFile, who ...peer.ID) security.NetworkFile {
+	f.Bans = who
+	return f
+}
+
+// wrapped is a Transport whose streams, those that come and those that go, are others.
+type wrapped struct {
+	overlay.Transport
+	wrap func(overlay.Stream) overlay.Stream
+}
+
+func (w wrapped) Start(h overlay.TransportHandler) error {
+	return w.Transport.Start(wrappedDoor{h, w.wrap})
+}
+
+func (w wrapped) Open(ctx context.Context, p peer.ID, addrs []string) (overlay.Stream, error) {
+	s, err := w.Transport.Open(ctx, p, addrs)
+	if err != nil {
+		return nil, err
+	}
+	return w.wrap(s), nil
+}
+
+type wrappedDoor struct {
+	overlay.TransportHandler
+	wrap func(overlay.Stream) overlay.Stream
+}
+
+func (d wrappedDoor) HandleStream(s overlay.Stream) { d.TransportHandler.HandleStream(d.wrap(s)) }
 
 // until waits for something to become true.
 func until(t testing.TB, f func() bool) {

@@ -157,9 +157,7 @@ func TestWhoIsTurnedAwayDoesNotSayThatNobodyServes(t *testing.T) {
 	serve(t, b, "geo", echo, patterns.Limits{})
 	key, err := security.GenerateNodeKey(rand.Reader)
 	require.NoError(t, err)
-	banned := shared
-	banned.Bans = []peer.ID{key.PeerID()}
-	require.NoError(t, b.SetKeys(node.Keys{Network: banned}))
+	give(t, banning(shared, key.PeerID()), b)
 	out := start(t, shared, func(c *node.Config) { c.NodeKey = key }, b)
 
 	for n, why := range map[*node.Node]string{without: "does not let this node in, and says", out: "does not let this node in"} {
@@ -377,9 +375,7 @@ func TestBansOfKeysEndWhereCertificatesAreRequired(t *testing.T) {
 	c := o.start("c", all, a, b)
 	serve(t, b, "geo", echo, patterns.Limits{})
 	require.NoError(t, ask(t, c, "geo"))
-	banned := o.file
-	banned.Bans = []peer.ID{c.Self()}
-	require.NoError(t, a.SetKeys(node.Keys{Network: banned}))
+	give(t, banning(o.file, c.Self()), a)
 	until(t, func() bool { return !linked(b, c) })
 	b.Credentials().SetIssuance(required)
 	until(t, func() bool { return ask(t, c, "geo") == nil })
@@ -409,9 +405,7 @@ func TestWhereCertificatesAreRequiredNoKeyBans(t *testing.T) {
 	require.NoError(t, ask(t, c, "at a"))
 	require.NoError(t, ask(t, c, "at b"))
 	require.NoError(t, ask(t, a, "at b"))
-	banned := o.file
-	banned.Bans = []peer.ID{c.Self()}
-	require.NoError(t, a.SetKeys(node.Keys{Network: banned}))
+	give(t, banning(o.file, c.Self()), a)
 	until(t, func() bool { return !linked(a, c) })
 	require.NoError(t, a.Credentials().Revoke(o.list(1))) // comes after a statement about a ban, if there were one
 	until(t, func() bool { return b.Status().Certificate.Revocations == 1 })

@@ -42,10 +42,7 @@ func seesAll(t *testing.T, n *node.Node, cluster string, count int) {
 func TestEveryPatternReachesMembersOnOtherNodes(t *testing.T) {
 	// This test sends one of each over real links: a survey and a broadcast to
 	// both members, a push to one, and what a node says of that.
-	network := newNetwork(t)
-	a := start(t, network, nil)
-	b := start(t, network, nil, a)
-	c := start(t, network, nil, a)
+	a, b, c := trio(t)
 	var counts [5]atomic.Int64
 	serve(t, a, "all", takesAll(&counts), patterns.Limits{})
 	serve(t, b, "all", takesAll(&counts), patterns.Limits{})

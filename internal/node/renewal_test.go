@@ -35,17 +35,7 @@ func TestConnectionsOfARetiredKeyAreReplacedBeforeTheyBreak(t *testing.T) {
 			handled.Add(1)
 			return echo(ctx, r)
 		}),
-		Tunnel: func(ctx context.Context, s patterns.Tunnel) error {
-			for {
-				m, err := s.Receive(ctx)
-				if err != nil {
-					return nil
-				}
-				if err := s.Send(ctx, m); err != nil {
-					return err
-				}
-			}
-		},
+		Tunnel: echoTunnel,
 	}
 	serve(t, a, "plain", service, patterns.Limits{})
 	_, err := b.Request(t.Context(), "plain", patterns.Message{}, patterns.WaitForMember())
@@ -87,9 +77,7 @@ func TestConnectionsOfARetiredKeyAreReplacedBeforeTheyBreak(t *testing.T) {
 
 	bring := func(keys []security.KeyVersion) {
 		network.Keys = keys
-		for _, n := range []*node.Node{a, b} {
-			require.NoError(t, n.SetKeys(node.Keys{Network: network}))
-		}
+		give(t, network, a, b)
 	}
 	bring(rotate(t, network.Keys, time.Hour))
 	require.Eventually(t, func() bool { return linkOf(t, a, b).addr != before.addr }, time.Minute, 10*time.Millisecond, "no other connection carries the session")

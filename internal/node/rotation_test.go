@@ -41,17 +41,7 @@ func TestThreeRotationsOfEachKindLoseNothing(t *testing.T) {
 	for range 3 {
 		nodes = append(nodes, start(t, network, own, nodes...))
 	}
-	back := patterns.Service{Request: echo, Tunnel: func(ctx context.Context, s patterns.Tunnel) error {
-		for {
-			m, err := s.Receive(ctx)
-			if err != nil {
-				return nil
-			}
-			if err := s.Send(ctx, m); err != nil {
-				return err
-			}
-		}
-	}}
+	back := patterns.Service{Request: echo, Tunnel: echoTunnel}
 	for _, name := range []string{"plain", "vault"} {
 		serve(t, nodes[0], name, back, patterns.Limits{})
 		serve(t, nodes[1], name, back, patterns.Limits{})
@@ -141,10 +131,9 @@ func TestABanReachesEverybodyAndAnOldKeyOpensNothing(t *testing.T) {
 	}
 	until(t, func() bool { return ask(t, mallory, "echo") == nil })
 
-	banned := network
-	banned.Bans = []peer.ID{mallory.Self()}
+	banned := banning(network, mallory.Self())
 	began := time.Now()
-	require.NoError(t, honest[3].SetKeys(node.Keys{Network: banned}))
+	give(t, banned, honest[3])
 	for _, n := range honest {
 		for hasLink(n, mallory) {
 			require.Less(t, time.Since(began), 5*time.Second)
@@ -166,19 +155,14 @@ func TestABanReachesEverybodyAndAnOldKeyOpensNothing(t *testing.T) {
 	serve(t, again, "trap", echo, patterns.Limits{})
 
 	banned.Keys = rotate(t, banned.Keys, 0)
-	for _, n := range honest {
-		require.NoError(t, n.SetKeys(node.Keys{Network: banned}))
-	}
+	give(t, banned, honest...)
 	for _, n := range honest {
 		until(t, func() bool { return !hasLink(n, again) })
 		until(t, func() bool {
 			_, err := n.Request(t.Context(), "trap", patterns.Message{})
 			return err != nil
 		})
-		until(t, func() bool {
-			_, err := n.Request(t.Context(), "echo", patterns.Message{})
-			return err == nil
-		})
+		until(t, func() bool { return ask(t, n, "echo") == nil })
 	}
 	refused(t, again, "echo")
 	third := start(t, network, nil, honest...)
@@ -217,10 +201,9 @@ func TestABanThatComesWithANewKeyReachesThoseWithoutIt(t *testing.T) {
 		_, err := mallory.Request(t.Context(), n.Self().String(), patterns.Message{}, patterns.WaitForMember())
 		require.NoError(t, err)
 	}
-	changed := network
+	changed := banning(network, mallory.Self())
 	changed.Keys = rotate(t, network.Keys, time.Hour)
-	changed.Bans = []peer.ID{mallory.Self()}
-	require.NoError(t, a.SetKeys(node.Keys{Network: changed}))
+	give(t, changed, a)
 	until(t, func() bool { return !hasLink(a, mallory) && !hasLink(b, mallory) })
 }
 
@@ -234,25 +217,16 @@ func TestABanEndsWhenNoFileHasItAnyMore(t *testing.T) {
 	serve(t, a, "at a", echo, patterns.Limits{})
 	serve(t, b, "at b", echo, patterns.Limits{})
 	answers := func(cluster string) func() bool {
-		return func() bool {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			_, err := guest.Request(ctx, cluster, patterns.Message{})
-			return err == nil
-		}
+		return func() bool { return ask(t, guest, cluster) == nil }
 	}
 	until(t, answers("at a"))
 	until(t, answers("at b"))
-	banned := network
-	banned.Bans = []peer.ID{guest.Self()}
-	for _, n := range []*node.Node{a, b} {
-		require.NoError(t, n.SetKeys(node.Keys{Network: banned}))
-	}
+	give(t, banning(network, guest.Self()), a, b)
 	until(t, func() bool { return !hasLink(a, guest) && !hasLink(b, guest) })
-	require.NoError(t, b.SetKeys(node.Keys{Network: network}))
+	give(t, network, b)
 	until(t, answers("at b"))
 	require.False(t, hasLink(a, guest))
-	require.NoError(t, a.SetKeys(node.Keys{Network: network}))
+	give(t, network, a)
 	until(t, answers("at a"))
 }
 
@@ -269,14 +243,12 @@ func TestKeysChangeWhereNobodyCanBeToldOfBans(t *testing.T) {
 		}
 		return all
 	}
-	full := network
-	full.Bans = peers()
-	require.NoError(t, n.SetKeys(node.Keys{Network: full}))
+	give(t, banning(network, peers()...), n)
 	again := network
 	again.Keys = rotate(t, network.Keys, 0)
 	guest := start(t, again, nil, n)
 	again.Bans = append(peers()[1:], guest.Self())
-	require.NoError(t, n.SetKeys(node.Keys{Network: again}))
+	give(t, again, n)
 	refused(t, guest, "echo")
 	require.False(t, hasLink(n, guest))
 }
@@ -296,28 +268,22 @@ func TestABanEndsWithTheKeyThatProvesIt(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	said := network
-	said.Bans = []peer.ID{good.Self()}
-	require.NoError(t, mallory.SetKeys(node.Keys{Network: said}))
-	listed := network
-	listed.Bans = []peer.ID{bad.Self(), mallory.Self()}
+	give(t, banning(network, good.Self()), mallory)
+	listed := banning(network, bad.Self(), mallory.Self())
 	until(t, func() bool { return !hasLink(a, good) && !hasLink(b, good) })
-	require.NoError(t, a.SetKeys(node.Keys{Network: listed}))
+	give(t, listed, a)
 	until(t, func() bool { return !hasLink(b, bad) && !hasLink(b, mallory) })
 
 	next := network
 	next.Keys = rotate(t, network.Keys, 0)
-	require.NoError(t, b.SetKeys(node.Keys{Network: next})) // its file has no bans
+	give(t, next, b) // its file has no bans
 	listed.Keys = next.Keys
-	require.NoError(t, a.SetKeys(node.Keys{Network: listed}))
-	require.NoError(t, good.SetKeys(node.Keys{Network: next}))
+	give(t, listed, a)
+	give(t, next, good)
 	for _, n := range []*node.Node{a, b} {
-		until(t, func() bool {
-			_, err := good.Request(t.Context(), n.Self().String(), patterns.Message{})
-			return err == nil
-		})
+		until(t, func() bool { return ask(t, good, n.Self().String()) == nil })
 	}
-	require.NoError(t, bad.SetKeys(node.Keys{Network: next}))
+	give(t, next, bad)
 	until(t, func() bool { return !hasLink(b, bad) })
 	refused(t, bad, b.Self().String())
 }

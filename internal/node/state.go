@@ -78,14 +78,7 @@ func (s state) peers() string {
 
 // revocations returns the list that was kept; nil = none.
 func (s state) revocations() ([]byte, error) {
-	if s.dir == "" {
-		return nil, nil
-	}
-	signed, err := security.ReadRevocationsFile(filepath.Join(s.dir, revocationsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return signed, err
+	return kept(s, revocationsFile, security.ReadRevocationsFile)
 }
 
 // keepRevocations keeps a list for the next start.
@@ -95,19 +88,24 @@ func (s state) keepRevocations(signed []byte) error {
 
 // certificate returns the one that was kept; nil = none.
 func (s state) certificate() ([]byte, error) {
-	if s.dir == "" {
-		return nil, nil
-	}
-	encoded, err := security.ReadCertificateFile(filepath.Join(s.dir, certificateFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return encoded, err
+	return kept(s, certificateFile, security.ReadCertificateFile)
 }
 
 // keepCertificate keeps one that an issuer has renewed for the next start.
 func (s state) keepCertificate(encoded []byte) error {
 	return security.WriteCertificateFile(filepath.Join(s.dir, certificateFile), encoded)
+}
+
+// kept reads a file of the directory; nothing if there is none.
+func kept[T any](s state, file string, read func(path string) (T, error)) (none T, err error) {
+	if s.dir == "" {
+		return none, nil
+	}
+	v, err := read(filepath.Join(s.dir, file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return none, nil
+	}
+	return v, err
 }
 
 // PeerID is the id of the node that has this data directory, whose key is made if there
