@@ -5,7 +5,6 @@ package cluster
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -104,26 +103,23 @@ func TestRememberedLeasesAreBoundedByThoseHeld(t *testing.T) {
 // listed until the epoch ends.
 func TestOneLyingAnchorOfThreeChangesNothing(t *testing.T) {
 	const honest = "1@D=live 2@E=live"
-	forged := func(c *rig, l lease, r record) lease { // by a liar that holds the cluster's key
-		l.incarnation = r.incarnation
-		l.record = c.epochOf("geo", "D").keys.SealRecord(testReader{rand.New(rand.NewPCG(9, 9))}, r.encode())
-		l.signature = testKey("A").SignLease(l.signed(testNetwork, c.epochOf("geo", "D").cid))
-		return l
+	forged := func(c *rig, r record) lease { // by a liar that holds the cluster's key
+		return signedUnder(c.epochOf("geo", "D"), "A", r)
 	}
 	for what, lie := range map[string]func(c *rig){
 		"forged leases with the largest incarnation": func(c *rig) {
 			for m, p := range map[MemberID]string{1: "D", 2: "E"} {
 				l := c.lease("geo", p, m, 1)
-				c.tells("A", true, forged(c, l, record{leaseKey: l.leaseKey, incarnation: 1<<64 - 1, addrs: []string{"/ip4/6.6.6.6/tcp/6"}}))
+				c.tells("A", true, forged(c, record{leaseKey: l.leaseKey, incarnation: 1<<64 - 1, addrs: []string{"/ip4/6.6.6.6/tcp/6"}}))
 			}
 		},
 		"a member of another node that never registered": func(c *rig) {
 			l := c.lease("geo", "F", 3, 1)
-			c.tells("A", true, forged(c, l, record{leaseKey: l.leaseKey, incarnation: 1}))
+			c.tells("A", true, forged(c, record{leaseKey: l.leaseKey, incarnation: 1}))
 		},
 		"another record for a member": func(c *rig) {
 			l := c.lease("geo", "D", 1, 1)
-			c.tells("A", true, forged(c, l, record{leaseKey: l.leaseKey, incarnation: 1, revision: 1, zone: "far"}))
+			c.tells("A", true, forged(c, record{leaseKey: l.leaseKey, incarnation: 1, revision: 1, zone: "far"}))
 		},
 		"one member's record in another one's lease": func(c *rig) {
 			l, other := c.lease("geo", "D", 1, 1), c.lease("geo", "D", 7, 1)

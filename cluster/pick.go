@@ -245,11 +245,7 @@ func (p *picking) fits(m *Member, s state) bool {
 
 // refuses says that this pick never chooses m.
 func (p *picking) refuses(m *Member) bool {
-	return excluded(m, p.exclude) || p.transit != nil && !p.transit.Permits(m)
-}
-
-func excluded(m *Member, exclude []MemberID) bool {
-	return len(exclude) > 0 && slices.Contains(exclude, m.ID)
+	return len(p.exclude) > 0 && slices.Contains(p.exclude, m.ID) || p.transit != nil && !p.transit.Permits(m)
 }
 
 // candidates is whom Pick chooses from, prepared once for each view.

@@ -247,13 +247,15 @@ func (g *rig) lease(name, p string, m MemberID, incarnation uint64) lease {
 }
 
 // signed makes the lease that p's node signs for the record.
-func (g *rig) signed(name, p string, r record) lease {
-	s := g.epochOf(name, p)
+func (g *rig) signed(name, p string, r record) lease { return signedUnder(g.epochOf(name, p), p, r) }
+
+// signedUnder does so under an epoch.
+func signedUnder(x *epoch, p string, r record) lease {
 	l := lease{
 		leaseKey: r.leaseKey, incarnation: r.incarnation,
-		record: s.keys.SealRecord(testReader{rand.New(rand.NewPCG(uint64(r.member), r.incarnation+r.revision))}, r.encode()),
+		record: x.keys.SealRecord(testReader{rand.New(rand.NewPCG(uint64(r.member), r.incarnation+r.revision))}, r.encode()),
 	}
-	l.signature = testKey(p).SignLease(l.signed(testNetwork, s.cid))
+	l.signature = testKey(p).SignLease(l.signed(testNetwork, x.cid))
 	return l
 }
 

@@ -112,10 +112,7 @@ func TestACallerOfFiveThousandNodesKeepsLinksToFew(t *testing.T) {
 		k := leaseKey{testPeer(p), MemberID(i + 1)}
 		x := root.shard(c.c.base, shardOf(root.cid, k))
 		x = x.shard(c.c.base, shardOf(x.cid, k))
-		r := record{leaseKey: k, incarnation: 1, zone: "z", capacity: 1}
-		l := lease{leaseKey: k, incarnation: 1, record: x.keys.SealRecord(c.c.registrar.rand, r.encode())}
-		l.signature = testKey(p).SignLease(l.signed(testNetwork, x.cid))
-		leases[x] = append(leases[x], l)
+		leases[x] = append(leases[x], signedUnder(x, p, record{leaseKey: k, incarnation: 1, zone: "z", capacity: 1}))
 	}
 	require.Len(t, leases, shardCount*shardCount)
 	tells := func(x *epoch, sharded bool) {

@@ -228,9 +228,7 @@ func TestACallerKnowsNothingWithoutTheShards(t *testing.T) {
 	// Somebody is under a shard. One anchor there is enough to know that, and two say that all is told.
 	k := leaseKey{testPeer("D"), 5}
 	x := root.shards.below[shardOf(root.cid, k)]
-	r := record{leaseKey: k, incarnation: 1, zone: "z", capacity: 1}
-	l := lease{leaseKey: k, incarnation: 1, record: x.keys.SealRecord(g.c.registrar.rand, r.encode())}
-	l.signature = testKey("D").SignLease(l.signed(testNetwork, x.cid))
+	l := signedUnder(x, "D", record{leaseKey: k, incarnation: 1, zone: "z", capacity: 1})
 	g.from("C", &snapshotMsg{cid: x.cid, seq: g.c.watcher.byID[x.cid].at(testPeer("C")).seq, leases: []lease{l}, settled: true})
 	require.Equal(t, "5@D=live", g.shows())
 	// A majority says that the id is whole, and the member has not gone back yet.

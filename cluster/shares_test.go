@@ -188,22 +188,28 @@ func TestRecordBytesAreShared(t *testing.T) {
 	require.Equal(t, g.c.anchor.bytes, sum)
 }
 
+// newFarRig is a rig whose node knows 26 others, of which more than eight are closer to
+// geo. It returns all of them by nearness, this node included, and its place.
+func newFarRig(t *testing.T) (g *rig, near []string, at int) {
+	g = newRig(t, "me")
+	near = []string{"me", "A", "B", "C", "D", "E", "F"}
+	for i := range 20 {
+		near = append(near, fmt.Sprint("other", i))
+	}
+	for _, p := range near {
+		g.names[testPeer(p)] = p
+	}
+	near = g.nearest("geo", near...)
+	at = slices.Index(near, "me")
+	require.Greater(t, at, nearestCount, "this rig has a node that is far away")
+	return g, near, at
+}
+
 // This test checks that a node that knows eight others closer to a cluster, all of
 // whom it can reach, takes no part in it: it says so, and who is closer. Who is in
 // already stays.
 func TestAFarNodeRefusesStrangers(t *testing.T) {
-	g := newRig(t, "me")
-	others := []string{"A", "B", "C", "D", "E", "F"}
-	for i := range 20 {
-		others = append(others, fmt.Sprint("other", i))
-		g.names[testPeer(others[len(others)-1])] = others[len(others)-1]
-	}
-	near := g.nearest("geo", append(others, "me")...)
-	at := 0
-	for near[at] != "me" {
-		at++
-	}
-	require.Greater(t, at, nearestCount, "this rig has a node that is far away")
+	g, near, at := newFarRig(t)
 	guest, late := near[at+1], near[at+2]
 	g.up(guest, late)
 	g.after(time.Minute)
@@ -234,18 +240,11 @@ func TestAFarNodeRefusesStrangers(t *testing.T) {
 // does not stay away from it, however many of their network are closer: it looks where
 // they are, and takes those in who ask again.
 func TestAFarNodeElsewhereIsAnAnchor(t *testing.T) {
-	g := newRig(t, "me")
-	others := []string{"A", "B", "C", "D", "E", "F"}
-	for i := range 20 {
-		others = append(others, fmt.Sprint("other", i))
+	g, near, at := newFarRig(t)
+	for _, p := range near {
+		g.at[p] = "/ip4/66.1.0.1/tcp/1"
 	}
 	g.at["me"] = "/ip4/81.2.0.1/tcp/1"
-	for _, p := range others {
-		g.names[testPeer(p)], g.at[p] = p, "/ip4/66.1.0.1/tcp/1"
-	}
-	near := g.nearest("geo", append(others, "me")...)
-	at := slices.Index(near, "me")
-	require.Greater(t, at, nearestCount, "this rig has a node that is far away")
 	guest := near[at+1]
 	g.up(guest)
 	g.table = near[:at+1]

@@ -4,7 +4,6 @@
 package cluster
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -273,9 +272,7 @@ func TestWhatComesBackFromOtherNetworksIsNotBelieved(t *testing.T) {
 		r, err := decodeRecord(plain, &l)
 		require.NoError(t, err)
 		r.network, r.networks = "eu", through
-		l.record = e.keys.SealRecord(testReader{rand.New(rand.NewPCG(1, n))}, r.encode())
-		l.signature = testKey("D").SignLease(l.signed(testNetwork, e.cid))
-		return l
+		return signedUnder(e, "D", r)
 	}
 	g.tells("A", true, lent(1, security.NetworkID{9}), lent(2, testNetwork, security.NetworkID{9}))
 	require.Equal(t, "1@D=live", g.shows())

@@ -19,11 +19,8 @@ const maxFile = 64 << 10
 // write. It belongs to this user or to root, and has mode 0600 or 0400, or it
 // has mode 0440 and a group of this process. Errors are
 // ErrLooseMode, ErrForeignOwner, ErrBadFile, and those of package os.
-func ReadSecretFile(path string) ([]byte, error) { return readSecretFile(path) }
-
-// readSecretFile looks at owner and mode of the open file, so it can't be swapped
-// in between.
-func readSecretFile(path string) ([]byte, error) {
+func ReadSecretFile(path string) ([]byte, error) {
+	// Owner and mode are those of the open file, so it can't be swapped in between.
 	return readFile(path, func(info fs.FileInfo) error {
 		return checkSecret(path, info.Mode().Perm(), ownerOf(info))
 	})
@@ -31,7 +28,7 @@ func readSecretFile(path string) ([]byte, error) {
 
 // parsed reads a secret file and parses it. kind says what it is.
 func parsed[T any](kind, path string, parse func([]byte) (T, error)) (f T, err error) {
-	data, err := readSecretFile(path)
+	data, err := ReadSecretFile(path)
 	if err != nil {
 		return f, fmt.Errorf("%s: %w", kind, err)
 	}

@@ -32,11 +32,9 @@ func TestAVouchIsForOneStatementOfOneNetwork(t *testing.T) {
 	} {
 		require.ErrorIs(t, err, security.ErrUnauthorized, what)
 	}
-	for i := range proof {
-		bad := append([]byte(nil), proof...)
-		bad[i] ^= 1
-		require.ErrorIs(t, n.CheckVouch(bad, 1, "mallory", 3, []byte("b")), security.ErrUnauthorized)
-	}
+	forEachChange(proof, func(changed []byte) {
+		require.ErrorIs(t, n.CheckVouch(changed, 1, "mallory", 3, []byte("b")), security.ErrUnauthorized)
+	})
 	other := newFile(t, "other")
 	other.Keys = f.Keys
 	require.ErrorIs(t, newNetwork(t, other).CheckVouch(proof, 1, "mallory", 3, []byte("b")), security.ErrUnauthorized)

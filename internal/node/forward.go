@@ -55,7 +55,7 @@ func (n *raw) Forward(ctx context.Context, name string, serves request.Serves, l
 // Lend is Forward for a member that a gateway lends from another network: of as it
 // takes Network, Priority, Capacity and MaxMessage.
 func (n *raw) Lend(ctx context.Context, name string, as cluster.Registration, serves request.Serves, limits patterns.Limits, f request.Forwarder) (*Forwarded, error) {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return nil, err
 	}
 	return n.lend(ctx, name, as, serves, limits, f)

@@ -6,6 +6,8 @@ package node_test
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -76,6 +78,42 @@ func echoTunnel(ctx context.Context, s patterns.Tunnel) error {
 			return err
 		}
 	}
+}
+
+// exchange has a caller send requests to a cluster, which may not be repeated, and chunks
+// through a tunnel, until ctx ends. Each comes back as it was sent, and is counted.
+func exchange(ctx context.Context, t *testing.T, wg *sync.WaitGroup, caller *node.Node, cluster string, requests, chunks *atomic.Int64) {
+	t.Helper()
+	tunnel, err := caller.OpenTunnel(t.Context(), cluster, patterns.Message{})
+	require.NoError(t, err)
+	repeat := func(count *atomic.Int64, send func(body []byte) ([]byte, error)) {
+		for n := 0; ctx.Err() == nil; n++ {
+			body := fmt.Sprint(n)
+			back, err := send([]byte(body))
+			if count.Add(1); err != nil || string(back) != body {
+				t.Errorf("to %s: %q, %v, want %s", cluster, back, err, body)
+				return
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+	}
+	wg.Go(func() {
+		repeat(requests, func(body []byte) ([]byte, error) {
+			asked, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			m, err := caller.Request(asked, cluster, patterns.Message{Body: body})
+			return m.Body, err
+		})
+	})
+	wg.Go(func() {
+		defer tunnel.Close()
+		repeat(chunks, func(body []byte) ([]byte, error) {
+			if err := tunnel.Send(t.Context(), body); err != nil {
+				return nil, err
+			}
+			return tunnel.Receive(t.Context())
+		})
+	})
 }
 
 // give has nodes go by another file of the network.

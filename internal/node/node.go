@@ -73,7 +73,7 @@ func (s *registrations) reaches(name string) error {
 	if err := s.running(); err != nil {
 		return err
 	}
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return err
 	}
 	if err := s.keys.knows(name); err != nil {
@@ -94,12 +94,9 @@ func (s *registrations) publishes(topic string) error {
 const topicPrefix = "topic:"
 
 // CheckName says why no program may serve or call a cluster of that name, nil if it
-// may: the names of groups of topics, and those that Arke keeps for itself.
-func CheckName(s string) error { return checkName(s) }
-
-// checkName refuses the names of groups of topics, whose members are nodes that
-// subscribe, not services, and those that Arke keeps for itself.
-func checkName(s string) error {
+// may: the names of groups of topics, whose members are nodes that subscribe, not
+// services, and those that Arke keeps for itself.
+func CheckName(s string) error {
 	switch {
 	case strings.HasPrefix(s, topicPrefix):
 		return fmt.Errorf("%w: %q: names that begin with %q are those of topics", cluster.ErrName, s, topicPrefix)
@@ -184,7 +181,7 @@ func (n *Node) Serve(ctx context.Context, name string, h patterns.Handler, limit
 	if h == nil {
 		return nil, errNoHandler
 	}
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return nil, err
 	}
 	r, err := n.register(ctx, name, cluster.Registration{}, func(id cluster.MemberID) (*request.Server, error) {

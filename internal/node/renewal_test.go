@@ -5,7 +5,6 @@ package node_test
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -40,40 +39,13 @@ func TestConnectionsOfARetiredKeyAreReplacedBeforeTheyBreak(t *testing.T) {
 	serve(t, a, "plain", service, patterns.Limits{})
 	_, err := b.Request(t.Context(), "plain", patterns.Message{}, patterns.WaitForMember())
 	require.NoError(t, err)
-	tunnel, err := b.OpenTunnel(t.Context(), "plain", patterns.Message{})
-	require.NoError(t, err)
 	before, there := linkOf(t, a, b), linkOf(t, b, a)
 	handled.Store(0)
 
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	var asked, chunks atomic.Int64
-	wg.Go(func() {
-		for ctx.Err() == nil {
-			_, err := b.Request(t.Context(), "plain", patterns.Message{}) // it may not be repeated
-			asked.Add(1)
-			if err != nil {
-				t.Errorf("request: %v", err)
-			}
-			time.Sleep(2 * time.Millisecond)
-		}
-	})
-	wg.Go(func() {
-		defer tunnel.Close()
-		for n := 0; ctx.Err() == nil; n++ {
-			err := tunnel.Send(t.Context(), []byte(fmt.Sprint(n)))
-			var m []byte
-			if err == nil {
-				m, err = tunnel.Receive(t.Context())
-			}
-			if err != nil || string(m) != fmt.Sprint(n) {
-				t.Errorf("tunnel: %q, %v, want %d", m, err, n)
-				return
-			}
-			chunks.Add(1)
-			time.Sleep(2 * time.Millisecond)
-		}
-	})
+	exchange(ctx, t, &wg, b, "plain", &asked, &chunks)
 
 	bring := func(keys []security.KeyVersion) {
 		network.Keys = keys

@@ -6,7 +6,6 @@ package node_test
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -53,37 +52,8 @@ func TestThreeRotationsOfEachKindLoseNothing(t *testing.T) {
 	for _, name := range []string{"plain", "vault"} {
 		_, err := caller.Request(t.Context(), name, patterns.Message{}, patterns.WaitForMember())
 		require.NoError(t, err)
-		for i := range 2 {
-			wg.Go(func() {
-				for ctx.Err() == nil {
-					asked, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-					body := fmt.Sprint(i, requests.Add(1))
-					m, err := caller.Request(asked, name, patterns.Message{Body: []byte(body)})
-					cancel()
-					if err != nil || string(m.Body) != body {
-						t.Errorf("request to %s: %v", name, err)
-					}
-					time.Sleep(2 * time.Millisecond)
-				}
-			})
-			tunnel, err := caller.OpenTunnel(t.Context(), name, patterns.Message{})
-			require.NoError(t, err)
-			wg.Go(func() {
-				defer tunnel.Close()
-				for ctx.Err() == nil {
-					body := []byte(fmt.Sprint(chunks.Add(1)))
-					err := tunnel.Send(t.Context(), body)
-					var m []byte
-					if err == nil {
-						m, err = tunnel.Receive(t.Context())
-					}
-					if err != nil || string(m) != string(body) {
-						t.Errorf("tunnel to %s: %v", name, err)
-						return
-					}
-					time.Sleep(2 * time.Millisecond)
-				}
-			})
+		for range 2 {
+			exchange(ctx, t, &wg, caller, name, &requests, &chunks)
 		}
 	}
 	bring := func() {
