@@ -4,9 +4,11 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -129,12 +131,7 @@ func (h *fakeHost) crash() {
 }
 
 func (f *fakeNet) sorted() []*fakeHost {
-	var out []*fakeHost
-	for _, h := range f.hosts {
-		out = append(out, h)
-	}
-	slices.SortFunc(out, func(a, b *fakeHost) int { return slices.Compare([]byte(a.id), []byte(b.id)) })
-	return out
+	return slices.SortedFunc(maps.Values(f.hosts), func(a, b *fakeHost) int { return cmp.Compare(a.id, b.id) })
 }
 
 // cut breaks the link between two nodes; both notice one latency later, as
@@ -252,11 +249,7 @@ func (h *fakeHost) Need(peer.ID) func() { return func() {} }
 func (h *fakeHost) Nearest(key overlay.Key, k int) []peer.ID {
 	h.net.mu.Lock()
 	defer h.net.mu.Unlock()
-	all := []peer.ID{h.id}
-	for p := range h.known {
-		all = append(all, p)
-	}
-	all = byDistance(security.ClusterID(key), all)
+	all := byDistance(security.ClusterID(key), append(slices.Collect(maps.Keys(h.known)), h.id))
 	return all[:min(k, len(all))]
 }
 

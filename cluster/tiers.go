@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -112,9 +113,7 @@ func (v *View) Everybody(network string, t *Transit) []*Member {
 			elected[originOf(m)] = m
 		}
 	}
-	for _, m := range elected {
-		out = append(out, m)
-	}
+	out = slices.AppendSeq(out, maps.Values(elected))
 	slices.SortFunc(out, compareMembers)
 	return out
 }

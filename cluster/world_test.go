@@ -173,11 +173,7 @@ func (w *world) closest(n *worldNode, cid security.ClusterID) []peer.ID {
 }
 
 func (n *worldNode) nearest(cid security.ClusterID, k int) []peer.ID {
-	all := []peer.ID{n.id}
-	for p := range n.known {
-		all = append(all, p)
-	}
-	all = byDistance(cid, all)
+	all := byDistance(cid, append(slices.Collect(maps.Keys(n.known)), n.id))
 	return all[:min(k, len(all))]
 }
 

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/pubsub"

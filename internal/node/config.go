@@ -6,6 +6,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -134,12 +135,7 @@ func (c Config) validate() error {
 			return err
 		}
 	}
-	names := make([]string, 0, len(c.ClusterKeys))
-	for name := range c.ClusterKeys {
-		names = append(names, name)
-	}
-	slices.Sort(names) // the same error each time
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(c.ClusterKeys)) { // the same error each time
 		err := security.CheckKeys(c.ClusterKeys[name])
 		if word, is := strings.CutPrefix(name, topicPrefix); is && err == nil {
 			err = pubsub.CheckKeyedWord(word)
