@@ -292,6 +292,16 @@ func (g *Gateway) sorted() []*lend {
 	return out
 }
 
+// drain leaves a cluster and waits for what is under way.
+func (g *Gateway) drain(reg *node.Forwarded) {
+	if reg == nil {
+		return
+	}
+	ctx, cancel := overlay.WithTimeout(g.ctx, g.clock, "gateway.drain", drainTime)
+	defer cancel()
+	_ = reg.Close(ctx) // what is not over then is interrupted
+}
+
 // Shutdown takes back what is lent, finishes what is under way until ctx ends, and
 // closes.
 func (g *Gateway) Shutdown(ctx context.Context) error {

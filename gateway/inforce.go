@@ -29,8 +29,7 @@ type inForce struct {
 	over     chan struct{} // closed when run has returned
 }
 
-// putInForce begins a crossing between two networks.
-func (g *Gateway) putInForce(from, to string, crossing fmt.Stringer) inForce {
+func newInForce(g *Gateway, from, to string, crossing fmt.Stringer) inForce {
 	x := inForce{
 		of: g, from: g.networks[from], to: g.networks[to], border: newBorder(), number: numberOf(crossing.String()),
 		log: g.log.With(zap.Stringer("crossing", crossing)), over: make(chan struct{}),
@@ -92,14 +91,4 @@ func (x *inForce) lends(ctx context.Context, cluster string, as cluster.Registra
 	ctx, cancel := overlay.WithTimeout(ctx, x.of.clock, "gateway.lend", lendTime)
 	defer cancel()
 	return x.to.Lend(ctx, cluster, as, carried, unbounded, f)
-}
-
-// drain leaves a cluster and waits for what is under way.
-func (g *Gateway) drain(reg *node.Forwarded) {
-	if reg == nil {
-		return
-	}
-	ctx, cancel := overlay.WithTimeout(g.ctx, g.clock, "gateway.drain", drainTime)
-	defer cancel()
-	_ = reg.Close(ctx) // what is not over then is interrupted
 }

@@ -47,7 +47,7 @@ const (
 
 func newLend(g *Gateway, c Crossing) *lend {
 	l := &lend{
-		inForce: g.putInForce(c.From, c.To, c), what: c, reach: g.reaches[c.From], loans: map[cluster.NetworkID]*loan{},
+		inForce: newInForce(g, c.From, c.To, c), what: c, reach: g.reaches[c.From], loans: map[cluster.NetworkID]*loan{},
 	}
 	l.tunnels = newTunnels(l)
 	return l

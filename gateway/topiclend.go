@@ -33,7 +33,7 @@ type topicLend struct {
 var _ pubsub.Sink = (*topicLend)(nil)
 
 func newTopicLend(g *Gateway, c TopicCrossing) *topicLend {
-	l := &topicLend{inForce: g.putInForce(c.From, c.To, c), what: c}
+	l := &topicLend{inForce: newInForce(g, c.From, c.To, c), what: c}
 	for _, n := range g.cfg.Networks {
 		if n.Name == c.To {
 			l.proxy, l.queue = l.from.Lender(l, n.Node.Network.ID)
