@@ -311,13 +311,15 @@ func TestWhoSendsWithoutCreditLosesAPassage(t *testing.T) {
 				inPassage(t, func(t *testing.T, s *passed) {
 					other := s.must()
 					opener, member := pair(&s.handler, s.must)
-					hurt, link, from, flags := s.near, s.down, opener.id, wire.FlagOpener
+					hurt, link, onward, from, flags := s.near, s.down, s.out, opener.id, wire.FlagOpener
 					if !byOpener {
-						hurt, link, from, flags = s.far, s.out, s.last.halves[farHalf].id, 0
+						hurt, link, onward, from, flags = s.far, s.out, s.down, s.last.halves[farHalf].id, 0
 					}
+					onward.stick(0) // or the other end may answer the first frame before the second comes
 					for _, f := range frames(from, flags) {
 						hurt.hears[f.kind](link, f.body)
 					}
+					onward.stick(256 << 10)
 					synctest.Wait()
 					require.NotZero(t, hurt.engine.Drops()["violation"])
 					for _, end := range []*Tunnel{opener, member} {

@@ -306,11 +306,13 @@ func (s *stalled) serve(ctx context.Context, t patterns.Tunnel) error {
 	}
 }
 
-// growWindows sends until the reader stops, and returns how many bytes that took.
+// growWindows sends until the reader stops, and returns how many bytes that took. A
+// window grows only while little in it is unread, so the reader has its time.
 func growWindows(t *testing.T, tunnel *Tunnel) (total int64) {
 	for range 11 << 4 {
 		require.NoError(t, tunnel.Send(context.Background(), make([]byte, 64<<10)))
 		total += 64 << 10
+		synctest.Wait()
 	}
 	return total
 }
