@@ -5,6 +5,7 @@ package processors
 
 import (
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,9 +64,9 @@ func TestTheSettingIsChangedWhenItMustBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var set []int
 		var sum time.Duration
-		busy := true
+		var idle atomic.Bool
 		stop := pace(4, func() (time.Duration, bool) {
-			if busy && len(set) > 0 {
+			if !idle.Load() && len(set) > 0 {
 				sum += time.Duration(set[len(set)-1]) * every
 			}
 			return sum, true
@@ -73,7 +74,7 @@ func TestTheSettingIsChangedWhenItMustBe(t *testing.T) {
 		time.Sleep(10*every + 1)
 		synctest.Wait()
 		require.Equal(t, []int{1, 2, 4}, set)
-		busy = false
+		idle.Store(true)
 		time.Sleep(3 * calm * every)
 		synctest.Wait()
 		require.Equal(t, []int{1, 2, 4, 2, 1}, set)
