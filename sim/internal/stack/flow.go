@@ -4,6 +4,7 @@
 package stack
 
 import (
+	"slices"
 	"time"
 
 	"github.com/arke-mesh/arke/sim/link"
@@ -71,13 +72,14 @@ func (f *flow) send(k kind, data []byte) {
 // drop forgets what has not left yet.
 func (f *flow) drop() { f.held = nil }
 
-// lose holds what did not get through.
+// lose holds what did not get through, before what was sent behind it and is held
+// already: it was under way when the path was blocked, and that was not.
 func (f *flow) lose(p ...parcel) {
 	if f.since < 0 {
 		f.since = f.path.net.now()
 	}
 	f.clog = !f.path.cut
-	f.held = append(f.held, p...)
+	f.held = slices.Concat(p, f.held)
 	f.path.stall(f)
 }
 
