@@ -26,7 +26,6 @@ func run(drain, abort context.Context) int {
 		Token:      secret("ARKE_TOKEN"),
 		RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"),
 		GOGC:       os.Getenv("GOGC"),
-		GOMAXPROCS: os.Getenv("GOMAXPROCS"),
 	}
 	app := cli.App{
 		Stdin:      os.Stdin,

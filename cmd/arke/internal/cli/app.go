@@ -59,7 +59,6 @@ type Env struct {
 	Token      string // ARKE_TOKEN: what programs prove at a relay's TCP address
 	RuntimeDir string // XDG_RUNTIME_DIR: where the default socket lives
 	GOGC       string // GOGC: how the user paces Go's garbage collector, if he does
-	GOMAXPROCS string // GOMAXPROCS: how many processors the user lets Go use, if he says so
 }
 
 // Run executes the command that args (without the program's name) ask for and

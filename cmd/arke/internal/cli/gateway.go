@@ -18,7 +18,6 @@ import (
 	"github.com/arke-mesh/arke/gateway"
 	"github.com/arke-mesh/arke/internal/admin"
 	"github.com/arke-mesh/arke/internal/collector"
-	"github.com/arke-mesh/arke/internal/processors"
 	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/patterns"
 )
@@ -69,8 +68,7 @@ their own network first, and lent ones where those are gone or have too much to 
 ` + gatewayKeys + `
 
 With --admin ADDR the gateway serves /metrics for Prometheus, /healthz, /readyz,
-/status.json, /log-level and /debug/pprof there, as 'arke relay' does. Its memory and its
-processors follow its load, too: see 'arke relay --help'.
+/status.json, /log-level and /debug/pprof there, as 'arke relay' does.
 
 SIGHUP reads the list of what is lent again: what has not changed goes on undisturbed.
 It reads keys, bans, certificates and revocations again, too, after 'arke key rotate', say.
@@ -129,9 +127,6 @@ func runGateway(ctx context.Context, a App, cmd *cobra.Command, file *gatewayFil
 		return err
 	}
 	defer unwatch()
-	if a.Env.GOMAXPROCS == "" {
-		defer processors.Pace()()
-	}
 	if err := announceGateway(a, g, address); err != nil {
 		return err
 	}

@@ -25,7 +25,6 @@ import (
 	"github.com/arke-mesh/arke/internal/collector"
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/internal/nodename"
-	"github.com/arke-mesh/arke/internal/processors"
 	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay"
@@ -60,11 +59,6 @@ Each queue has a limit, and the relay's memory follows what its queues hold.
 Garbage that Go has not collected yet comes on top: at most a fifth of what is in
 use, or 4 MiB if that is more (8 MiB while the relay is busy). If the variable
 GOGC is set, it decides instead. GOMEMLIMIT holds in any case.
-
-The relay uses as many processors as its load needs: one at first, twice as many
-whenever they are used up for 100 ms, half as many when these would have done for
-5 seconds. Fewer leave more to the programs beside it, and each message costs
-less. If the variable GOMAXPROCS is set, it decides instead.
 
 Without --listen the relay listens on TCP port ` + strconv.Itoa(defaultPort) + ` of every address, or on the
 next free port if that one is taken; it logs a warning then. A port that was
@@ -202,9 +196,6 @@ func (r *running) run(ctx context.Context, network security.NetworkFile, keys ma
 	self := r.node.Self().String()
 	r.log.Info("started", zap.String("network", network.Name), zap.String("peer", nodename.Of(r.flags.name, self)), zap.String("id", self), zap.Strings("addrs", r.node.Addrs()))
 	defer r.log.Info("stopped")
-	if r.app.Env.GOMAXPROCS == "" {
-		defer processors.Pace()()
-	}
 	if err := announce(r.app, r.node, r.flags.socket, address); err != nil {
 		return err
 	}
