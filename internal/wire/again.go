@@ -26,18 +26,18 @@ type again struct {
 
 type againBody [sharedSize]byte
 
-// get returns n bytes, at most sharedSize. They are not zero.
-func (a *again) get(n int) []byte {
+// get returns a body that is not zero, or nil if as many are in use as may be.
+func (a *again) get() *againBody {
 	if a.out.Add(1) > againBytes/sharedSize {
 		a.out.Add(-1)
-		return make([]byte, n)
+		return nil
 	}
 	body, ok := a.free.Get().(*againBody)
 	if !ok {
 		body = new(againBody)
 	}
 	runtime.SetFinalizer(body, a.back)
-	return body[:n:n]
+	return body
 }
 
 // back takes a body that nobody can reach any more.

@@ -16,11 +16,11 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
-// publications is count frames of n bytes each, all of them the same byte: which one of
-// 251 it is.
-func publications(count, n int) (stream []byte) {
+// frames is count frames of n bytes each, all of them the same byte: which one of 251
+// it is.
+func frames(k wire.Kind, count, n int) (stream []byte) {
 	for i := range count {
-		stream = wire.AppendFrame(stream, wire.LanePub, wire.KindPublish, bytes.Repeat([]byte{byte(i % 251)}, n))
+		stream = wire.AppendFrame(stream, wire.LaneBulk, k, bytes.Repeat([]byte{byte(i % 251)}, n))
 	}
 	return stream
 }
@@ -38,32 +38,37 @@ func keep(t *testing.T, fr *wire.FrameReader, count, n int, mine func(i int, bod
 }
 
 // TestWhatWasKeptIsReadIntoAgain proves that the memory of long frames that somebody
-// keeps for a moment serves for those that come later, once nobody has it.
+// keeps for a moment serves for those that come later, once nobody has it: publications,
+// and what programs receive from tunnels.
 func TestWhatWasKeptIsReadIntoAgain(t *testing.T) {
 	const count, size = 64, 60 << 10
-	var shared wire.Bodies
-	fr := wire.NewFrameReader(bytes.NewReader(bytes.Repeat(publications(count, size), 2)))
-	fr.Share(&shared)
-	was := make(map[uintptr]bool) // which holds on to nothing
-	keep(t, fr, count, size, func(_ int, body []byte) { was[uintptr(unsafe.Pointer(&body[0]))] = true })
-	require.GreaterOrEqual(t, shared.Kept(), count-2) // the first one lay in the reader's buffer
+	for name, kind := range map[string]wire.Kind{"publications": wire.KindPublish, "chunks": wire.KindTunnelData} {
+		t.Run(name, func(t *testing.T) {
+			var shared wire.Bodies
+			fr := wire.NewFrameReader(bytes.NewReader(bytes.Repeat(frames(kind, count, size), 2)))
+			fr.Share(&shared)
+			was := make(map[uintptr]bool) // which holds on to nothing
+			keep(t, fr, count, size, func(_ int, body []byte) { was[uintptr(unsafe.Pointer(&body[0]))] = true })
+			require.GreaterOrEqual(t, shared.Kept(), count-2) // the first one lay in the reader's buffer
 
-	runtime.GC()
-	require.Eventually(t, func() bool { return shared.Kept() <= 2 }, 20*time.Second, time.Millisecond)
-	again := 0
-	keep(t, fr, count, size, func(_ int, body []byte) {
-		if was[uintptr(unsafe.Pointer(&body[0]))] {
-			again++
-		}
-	})
-	require.Greater(t, again, count/4) // the race detector has a sync.Pool forget a quarter, and again
+			runtime.GC()
+			require.Eventually(t, func() bool { return shared.Kept() <= 2 }, 20*time.Second, time.Millisecond)
+			again := 0
+			keep(t, fr, count, size, func(_ int, body []byte) {
+				if was[uintptr(unsafe.Pointer(&body[0]))] {
+					again++
+				}
+			})
+			require.Greater(t, again, count/4) // the race detector has a sync.Pool forget a quarter, and again
+		})
+	}
 }
 
 // TestWhatIsKeptStays proves that a body is as it was for as long as somebody has a part
 // of it, whatever comes meanwhile.
 func TestWhatIsKeptStays(t *testing.T) {
 	const count, size = 3_000, 50 << 10
-	fr := wire.NewFrameReader(bytes.NewReader(publications(count, size)))
+	fr := wire.NewFrameReader(bytes.NewReader(frames(wire.KindPublish, count, size)))
 	fr.Share(new(wire.Bodies))
 	type part struct {
 		b []byte
@@ -96,7 +101,7 @@ func TestWhatIsKeptStays(t *testing.T) {
 // bounded, and that frames beyond it are kept in no more than their own memory.
 func TestWhoKeepsEverythingTakesItsBytes(t *testing.T) {
 	const count, size = 2_400, 49 << 10
-	stream := publications(count, size)
+	stream := frames(wire.KindPublish, count, size)
 	var shared wire.Bodies
 	fr := wire.NewFrameReader(bytes.NewReader(stream))
 	fr.Share(&shared)

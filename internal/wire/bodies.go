@@ -20,9 +20,9 @@ const (
 )
 
 // Bodies is memory for the bodies of long frames, which are many and short-lived: those
-// of TunnelData, which somebody puts back, and others that were kept. A stream of them is
-// then no work for the garbage collector, or little; it empties Bodies that nobody uses.
-// Methods may be called concurrently.
+// of TunnelData, which somebody puts back unless a program keeps them, and others that
+// were kept. A stream of them is then no work for the garbage collector, or little; it
+// empties Bodies that nobody uses. Methods may be called concurrently.
 type Bodies struct {
 	p sync.Pool
 
@@ -30,10 +30,13 @@ type Bodies struct {
 	again *again // apart, as what is kept holds on to it
 }
 
-// get returns n bytes, at most MaxFrame.
+// get returns n bytes, at most MaxFrame, for Put to take.
 func (b *Bodies) get(n int) []byte {
-	if kept, ok := b.p.Get().(*[]byte); ok && cap(*kept) >= n {
-		return (*kept)[:n]
+	if back, ok := b.p.Get().(*[]byte); ok && cap(*back) >= n {
+		return (*back)[:n]
+	}
+	if body := b.kept().get(); body != nil {
+		return body[:n]
 	}
 	return make([]byte, n, sharedSize)
 }
@@ -43,8 +46,15 @@ func (b *Bodies) own(n int) []byte {
 	if b == nil || n < sharedFrom || n > sharedSize {
 		return make([]byte, n)
 	}
+	if body := b.kept().get(); body != nil {
+		return body[:n:n]
+	}
+	return make([]byte, n)
+}
+
+func (b *Bodies) kept() *again {
 	b.once.Do(func() { b.again = new(again) })
-	return b.again.get(n)
+	return b.again
 }
 
 // Put takes a body, or the chunk in it, that nobody uses any more. What did not
