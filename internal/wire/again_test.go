@@ -48,8 +48,13 @@ func TestWhatWasKeptIsReadIntoAgain(t *testing.T) {
 			fr := wire.NewFrameReader(bytes.NewReader(bytes.Repeat(frames(kind, count, size), 2)))
 			fr.Share(&shared)
 			was := make(map[uintptr]bool) // which holds on to nothing
-			keep(t, fr, count, size, func(_ int, body []byte) { was[uintptr(unsafe.Pointer(&body[0]))] = true })
+			var kept [][]byte             // so that none is read into again before the last one came
+			keep(t, fr, count, size, func(_ int, body []byte) {
+				was[uintptr(unsafe.Pointer(&body[0]))] = true
+				kept = append(kept, body)
+			})
 			require.GreaterOrEqual(t, shared.Kept(), count-2) // the first one lay in the reader's buffer
+			runtime.KeepAlive(kept)
 
 			runtime.GC()
 			require.Eventually(t, func() bool { return shared.Kept() <= 2 }, 20*time.Second, time.Millisecond)
