@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/nowait"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/overlay/session"
@@ -77,9 +78,9 @@ type line struct {
 	stall time.Duration // that a client may leave the relay waiting in one Write
 }
 
-func newLine(conn net.Conn, stall time.Duration) session.Conn {
+func newLine(conn net.Conn, stall time.Duration, calls *nowait.Calls) session.Conn {
 	l := &line{conn, stall}
-	if s := session.NewSocket(conn, l.begin); s != nil {
+	if s := session.NewSocket(conn, calls, l.begin); s != nil {
 		return socketLine{s, l}
 	}
 	return l
@@ -132,7 +133,7 @@ func (r *Relay) serve(conn net.Conn) {
 		return
 	}
 	defer r.door.leave(place)
-	carrier := session.NewCarrier(newLine(conn, r.cfg.Limits.Stall), &r.bodies, nil)
+	carrier := session.NewCarrier(newLine(conn, r.cfg.Limits.Stall, r.cfg.Calls), &r.bodies, nil)
 	carrier.Frames.Limit(wire.MaxLeafHello)
 	shake := newHandshake(r, conn, carrier.Frames)
 	h, refused, err := shake.greet()

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/nowait"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns/request"
@@ -52,6 +53,9 @@ type Config struct {
 	// Limits bound what one client may use, Totals what all of them may together.
 	Limits Limits
 	Totals Totals
+	// Calls are those by which clients' sockets are read and written; only for a process
+	// in which nobody's code runs. Default: Go's scheduler is told of each.
+	Calls *nowait.Calls
 	// Agent is what the relay calls itself to clients. Default "arke".
 	Agent string
 	// Logger is where the relay logs; nil = nowhere.

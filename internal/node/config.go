@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/nowait"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/overlay/p2p"
 	"github.com/arke-mesh/arke/patterns/pubsub"
@@ -90,6 +91,9 @@ type Config struct {
 	MaxTunnels int
 	// Heartbeat is described at overlay.Config. Default 400 ms.
 	Heartbeat time.Duration
+	// Calls are those by which links are read and written; only for a process in which
+	// nobody's code runs. Default: Go's scheduler is told of each.
+	Calls *nowait.Calls
 	// Agent names program and release in the logs of other nodes. Default
 	// "arke".
 	Agent string

@@ -236,7 +236,7 @@ func newOutside(cfg Config, network *security.Network, s state) (outside, error)
 		}
 	}
 	host, err := p2p.New(p2p.Config{
-		Key: key, Network: network, Listen: cfg.Listen, Advertise: cfg.Advertise, MDNS: !cfg.NoMDNS, Logger: cfg.Logger,
+		Key: key, Network: network, Listen: cfg.Listen, Advertise: cfg.Advertise, MDNS: !cfg.NoMDNS, Calls: cfg.Calls, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return outside{}, err

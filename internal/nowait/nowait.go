@@ -21,8 +21,9 @@ type Writer struct {
 	err   error
 }
 
-// New returns a Writer to c, or nil if c is no socket of the operating system.
-func New(c net.Conn) *Writer {
+// New returns a Writer to c, or nil if c is no socket of the operating system. calls, if
+// not nil, are those that it makes.
+func New(c net.Conn, calls *Calls) *Writer {
 	s, ok := c.(syscall.Conn)
 	if !ok {
 		return nil
@@ -36,7 +37,7 @@ func New(c net.Conn) *Writer {
 		if w.parts != nil {
 			w.n, w.err = onceParts(fd, w.parts)
 		} else {
-			w.n, w.err = once(fd, w.b)
+			w.n, w.err = once(calls, fd, w.b)
 		}
 		return true
 	}

@@ -33,7 +33,7 @@ func pair(t *testing.T) (x, y net.Conn) {
 // was written is what arrives.
 func TestAFullSocketTakesNothing(t *testing.T) {
 	x, y := pair(t)
-	w := nowait.New(x)
+	w := nowait.New(x, nil)
 	b := make([]byte, 64<<10)
 	for i := range b {
 		b[i] = byte(i)
@@ -61,7 +61,7 @@ func TestAFullSocketTakesNothing(t *testing.T) {
 // This test proves what a deadline, the end, and what is no socket are.
 func TestNothingIsWrittenWhereThatCannotBe(t *testing.T) {
 	x, _ := pair(t)
-	w := nowait.New(x)
+	w := nowait.New(x, nil)
 	require.NoError(t, x.SetWriteDeadline(time.Unix(1, 0)))
 	n, err := w.Write([]byte("late"))
 	require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestNothingIsWrittenWhereThatCannotBe(t *testing.T) {
 	require.ErrorIs(t, err, net.ErrClosed)
 
 	p, _ := net.Pipe()
-	w = nowait.New(p)
+	w = nowait.New(p, nil)
 	require.Nil(t, w)
 	n, err = w.Write([]byte("pipe"))
 	require.NoError(t, err)

@@ -6,4 +6,4 @@
 package nowait
 
 // once takes nothing.
-func once(uintptr, []byte) (int, error) { return 0, nil }
+func once(*Calls, uintptr, []byte) (int, error) { return 0, nil }

@@ -11,8 +11,8 @@ import (
 )
 
 // once makes one attempt on a socket that does not block.
-func once(fd uintptr, b []byte) (int, error) {
-	n, err := syscall.Write(int(fd), b)
+func once(calls *Calls, fd uintptr, b []byte) (int, error) {
+	n, err := calls.Write(int(fd), b)
 	return n, patient(err)
 }
 

@@ -104,6 +104,7 @@ func (x *assembly) buildSwarm(bus event.Bus, handler overlay.TransportHandler) e
 	if err != nil {
 		return err
 	}
+	secure.calls = h.cfg.Calls
 	book, err := pstoremem.NewPeerstore()
 	if err != nil {
 		return fmt.Errorf("p2p: %w", err)

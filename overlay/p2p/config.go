@@ -13,6 +13,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/nowait"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -92,6 +93,10 @@ type Config struct {
 	// Sockets is a network in place of the machine's, for simulation; MDNS
 	// must be off then. Default nil: TCP of the machine.
 	Sockets Sockets
+
+	// Calls are those by which connections are read and written; only for a process in
+	// which nobody's code runs. Default: Go's scheduler is told of each.
+	Calls *nowait.Calls
 
 	// Logger is named "p2p" here. Nil means no logs.
 	Logger *zap.Logger

@@ -23,6 +23,7 @@ import (
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/nowait"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/overlay/p2p/internal/mux"
 )
@@ -47,6 +48,7 @@ type securer struct {
 	admitted admission
 	oid      asn1.ObjectIdentifier
 	own      func() []byte // the node's certificate; nil = none
+	calls    *nowait.Calls // nil = as usual
 	counters *counters
 	log      *zap.Logger
 	said     *atomic.Int64 // when a refusal was logged last, in Unix seconds
@@ -98,7 +100,7 @@ func (s *securer) show(certificate []byte) error {
 // accept runs the handshake of an accepted connection that has greeted with hello.
 // It takes over raw, and closes it on error. A probe gives errProbe.
 func (s *securer) accept(ctx context.Context, raw net.Conn, hello []byte, g *guest) (*secureConn, error) {
-	below := mux.NewQueuedConn(raw)
+	below := mux.NewQueuedConn(raw, s.calls)
 	a := &accepting{QueuedConn: below, hello: hello, ctx: ctx, guest: g}
 	c, err := s.handshake(ctx, below, "", func(conf *tls.Config) *tls.Conn { return tls.Server(a, conf) }, alpnLink, alpnProbe)
 	if err != nil {
@@ -119,7 +121,7 @@ func (s *securer) accept(ctx context.Context, raw net.Conn, hello []byte, g *gue
 // The peer checks our certificate only after this has returned: whether we are
 // admitted is known with the first byte it sends, see secureConn.confirmed.
 func (s *securer) connect(ctx context.Context, raw net.Conn, p peer.ID, alpn string) (*secureConn, error) {
-	below := mux.NewQueuedConn(raw)
+	below := mux.NewQueuedConn(raw, s.calls)
 	d := &dialling{QueuedConn: below, greet: s.admitted.Greet}
 	c, err := s.handshake(ctx, below, p, func(conf *tls.Config) *tls.Conn { return tls.Client(d, conf) }, alpn)
 	switch {

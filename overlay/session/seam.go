@@ -90,7 +90,7 @@ func (r *Carrier) drive(read func() error) error {
 
 // NetConn makes a net.Conn a Conn, and a socket an Owned one.
 func NetConn(c net.Conn) Conn {
-	if s := NewSocket(c, nil); s != nil {
+	if s := NewSocket(c, nil, nil); s != nil {
 		return s
 	}
 	return netConn{c}

@@ -14,7 +14,8 @@ import (
 type Socket struct {
 	netConn
 	now     *nowait.Writer
-	patient func() error // nil = nothing
+	in      *nowait.Reader // nil = Conn itself
+	patient func() error   // nil = nothing
 
 	// Owned by who writes.
 	vector net.Buffers
@@ -30,14 +31,23 @@ type vectored interface {
 // gatherLimit is how much is copied to be written at once, in bytes: of more, the parts are.
 const gatherLimit = 16 << 10
 
-// NewSocket returns c as a Socket, or nil if it is none. patient, if not nil, is
-// called before each write that may wait.
-func NewSocket(c net.Conn, patient func() error) *Socket {
-	now := nowait.New(c)
+// NewSocket returns c as a Socket, or nil if it is none. calls, if not nil, are those by
+// which it is read and written. patient, if not nil, is called before each write that
+// may wait.
+func NewSocket(c net.Conn, calls *nowait.Calls, patient func() error) *Socket {
+	now := nowait.New(c, calls)
 	if now == nil {
 		return nil
 	}
-	return &Socket{netConn: netConn{c}, now: now, patient: patient}
+	return &Socket{netConn: netConn{c}, now: now, in: nowait.NewReader(c, calls), patient: patient}
+}
+
+// Read implements Conn.
+func (s *Socket) Read(p []byte) (int, error) {
+	if s.in == nil {
+		return s.Conn.Read(p)
+	}
+	return s.in.Read(p)
 }
 
 // Write implements Conn.

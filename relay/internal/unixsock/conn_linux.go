@@ -135,7 +135,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 
 // explain says what the end of a wait means.
 func explain(err error) error {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
 	return net.ErrClosed
@@ -225,31 +225,35 @@ func (c *Conn) wait(f func(uintptr) bool) error {
 const maxParts = 1024
 
 // SyscallConn implements syscall.Conn. What it returns is not for concurrent use; its
-// Read and Write do not wait: f is called once.
+// Write does not wait: f is called once.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	r := &raw{c: c}
 	r.once = func(uintptr) bool {
 		r.f(uintptr(c.fd))
 		return true
 	}
+	r.until = func(uintptr) bool { return r.f(uintptr(c.fd)) }
 	return r, nil
 }
 
 type raw struct {
-	c    *Conn
-	f    func(uintptr) bool
-	once func(uintptr) bool // calls f
+	c           *Conn
+	f           func(uintptr) bool
+	once, until func(uintptr) bool // call f
 }
 
 func (r *raw) Control(f func(uintptr)) error {
 	return r.c.in.raw.Control(func(uintptr) { f(uintptr(r.c.fd)) })
 }
 
-func (r *raw) Read(f func(uintptr) bool) error { return r.Control(func(fd uintptr) { f(fd) }) }
+func (r *raw) Read(f func(uintptr) bool) error {
+	r.f = f
+	return explain(r.c.in.raw.Read(r.until))
+}
 
 func (r *raw) Write(f func(uintptr) bool) error {
 	r.f = f
-	return r.c.in.raw.Write(r.once)
+	return explain(r.c.in.raw.Write(r.once))
 }
 
 // CloseWrite ends this direction.

@@ -41,9 +41,24 @@ func pair(t *testing.T) (x, y *unixsock.Conn) {
 	return ends[0], ends[1]
 }
 
+// reader reads from c by calls, if they are not nil.
+func reader(c *unixsock.Conn, calls *nowait.Calls) io.Reader {
+	if calls == nil {
+		return c
+	}
+	return nowait.NewReader(c, calls)
+}
+
 // This test proves that what is written both ways at a time, in parts of any size
-// and with and without waiting, is what arrives, and then the end.
+// and with and without waiting, is what arrives, and then the end, whether Go's
+// scheduler is told of each call or not.
 func TestBytesArriveInOrder(t *testing.T) {
+	for name, calls := range map[string]*nowait.Calls{"told": nil, "untold": nowait.NewCalls()} {
+		t.Run(name, func(t *testing.T) { bytesArriveInOrder(t, calls) })
+	}
+}
+
+func bytesArriveInOrder(t *testing.T, calls *nowait.Calls) {
 	const size = 4 << 20
 	x, y := pair(t)
 	var wg sync.WaitGroup
@@ -55,7 +70,7 @@ func TestBytesArriveInOrder(t *testing.T) {
 			sent[i] = byte(r.Uint32())
 		}
 		wg.Go(func() {
-			now := nowait.New(c[0])
+			now := nowait.New(c[0], calls)
 			for left := sent; len(left) > 0; {
 				n := min(len(left), r.IntN(1<<r.IntN(20)+1))
 				switch r.IntN(3) {
@@ -73,7 +88,7 @@ func TestBytesArriveInOrder(t *testing.T) {
 			require.NoError(t, c[0].CloseWrite())
 		})
 		wg.Go(func() {
-			got, err := io.ReadAll(c[1])
+			got, err := io.ReadAll(reader(c[1], calls))
 			require.NoError(t, err)
 			require.True(t, bytes.Equal(sent, got))
 		})
@@ -85,9 +100,11 @@ func TestBytesArriveInOrder(t *testing.T) {
 func TestWaitsEnd(t *testing.T) {
 	x, y := pair(t)
 	big := make([]byte, 4<<20)
-	require.NoError(t, x.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
-	_, err := x.Read(big)
-	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	for _, r := range []io.Reader{x, reader(x, nowait.NewCalls())} {
+		require.NoError(t, x.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
+		_, err := r.Read(big)
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	}
 	require.NoError(t, x.SetWriteDeadline(time.Now().Add(20*time.Millisecond)))
 	n, err := x.Write(big)
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/internal/nowait"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/relay/client"
@@ -52,6 +53,7 @@ func run(args []string) error {
 		p.app = p.node
 		fmt.Println(p.node.Status().Addrs[0])
 	case "relay":
+		p.calls = nowait.NewCalls()
 		if err := p.embed(args[0], rest[1:]); err != nil {
 			return err
 		}
@@ -82,7 +84,8 @@ func run(args []string) error {
 
 // probe is what the process runs.
 type probe struct {
-	node   *node.Node // nil of a client
+	node   *node.Node    // nil of a client
+	calls  *nowait.Calls // of a relay
 	app    patterns.Messenger
 	tunnel patterns.Tunnel
 	got    atomic.Int64 // messages, and those that were said to be missing
@@ -97,7 +100,7 @@ func (p *probe) embed(keyFile string, seeds []string) error {
 	if err != nil {
 		return err
 	}
-	p.node, err = node.New(node.Config{Network: network, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Seeds: seeds, NoMDNS: true})
+	p.node, err = node.New(node.Config{Network: network, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Seeds: seeds, NoMDNS: true, Calls: p.calls})
 	if err != nil {
 		return err
 	}
@@ -106,7 +109,7 @@ func (p *probe) embed(keyFile string, seeds []string) error {
 
 func (p *probe) relay(socket string) error {
 	r, err := relay.New(relay.Config{
-		Node: p.node, Status: func() any { return p.node.Status() }, Peer: p.node.Self().String(), Socket: socket,
+		Node: p.node, Status: func() any { return p.node.Status() }, Peer: p.node.Self().String(), Socket: socket, Calls: p.calls,
 	})
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/arke-mesh/arke/internal/node"
+	"github.com/arke-mesh/arke/internal/nowait"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -44,7 +45,8 @@ func (n *nodeFlags) declare(f *pflag.FlagSet) {
 	f.BoolVar(&n.noMDNS, "no-mdns", false, "do not look for peers on the local network")
 }
 
-// nodeConfig is what the flags say about the node, but for its certificate.
+// nodeConfig is what the flags say about the node, but for its certificate. Nobody's code
+// runs in this process.
 func (n *nodeFlags) nodeConfig(keys node.Keys) node.Config {
 	cfg := node.Config{
 		Network:     keys.Network,
@@ -56,6 +58,7 @@ func (n *nodeFlags) nodeConfig(keys node.Keys) node.Config {
 		Name:        n.name,
 		Zone:        n.zone,
 		NoMDNS:      n.noMDNS,
+		Calls:       nowait.NewCalls(),
 	}
 	if n.sealAlways {
 		cfg.SealAlways()

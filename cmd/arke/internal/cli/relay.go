@@ -168,7 +168,7 @@ func (r *running) run(ctx context.Context, network security.NetworkFile, keys ma
 	}
 	defer r.node.Close()
 	cfg := r.flags.relayConfig(r.guests)
-	cfg.Node, cfg.Peer, cfg.Logger = r.node, r.node.Self().String(), r.log
+	cfg.Node, cfg.Peer, cfg.Calls, cfg.Logger = r.node, r.node.Self().String(), of.Calls, r.log
 	cfg.Status = func() any { return r.node.Status() }
 	if r.relay, err = relay.New(cfg); err != nil {
 		return err

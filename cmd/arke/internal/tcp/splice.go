@@ -51,7 +51,7 @@ func (s *Splicer) Splice(ctx context.Context, conn *net.TCPConn, t patterns.Tunn
 	}
 	p := &splice{conn: conn, reader: r, tunnel: t}
 	if t, ok := t.(deliverer); ok {
-		now := nowait.New(conn)
+		now := nowait.New(conn, nil)
 		t.DeliverTo(func(b []byte) int {
 			n, _ := now.Write(b) // the next write finds the error
 			return n

@@ -32,7 +32,7 @@ func (p plain) Read(b []byte) (int, error) { return p.QueuedConn.Conn.Read(b) }
 
 // over multiplexes a connection, and reads it whether or not anybody accepts.
 func over(t testing.TB, c net.Conn, dialler bool) *Conn {
-	out := NewQueuedConn(c)
+	out := NewQueuedConn(c, nil)
 	m := New(plain{out}, out, dialler, budget.New[int](1<<30).Holding(0, 0, 1))
 	var wg sync.WaitGroup
 	wg.Go(func() { receive(m) })
@@ -67,7 +67,7 @@ func accepted(m *Conn) (*Stream, error) {
 // accepting multiplexes a connection that Accept reads, as swarm does: it returns what
 // has come of each call.
 func accepting(t testing.TB, c net.Conn, dialler bool) (*Conn, <-chan *Stream) {
-	out := NewQueuedConn(c)
+	out := NewQueuedConn(c, nil)
 	m := New(plain{out}, out, dialler, budget.New[int](1<<30).Holding(0, 0, 1))
 	accepted := make(chan *Stream, maxBacklog)
 	go func() {
@@ -483,7 +483,7 @@ func FuzzConn(f *testing.F) {
 	f.Add(head{kindGoAway, 0, 3}.append(nil))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var wg sync.WaitGroup
-		out := NewQueuedConn(&script{in: bytes.NewReader(in), over: make(chan struct{})})
+		out := NewQueuedConn(&script{in: bytes.NewReader(in), over: make(chan struct{})}, nil)
 		m := New(plain{out}, out, false, budget.New[int](1<<30).Holding(0, 0, 1))
 		accept := m.Accept
 		if len(in)%2 == 0 {

@@ -25,6 +25,7 @@ type QueuedConn struct {
 	net.Conn // below; TLS reads from it
 
 	now   *nowait.Writer // held by who is busy
+	in    *nowait.Reader // nil = Conn itself
 	taken *gauge
 
 	// Guarded by mu, which is never held during a write below.
@@ -42,9 +43,18 @@ type QueuedConn struct {
 	wg sync.WaitGroup // of drain
 }
 
-// NewQueuedConn returns the queue of c, which TLS is to write to and read from.
-func NewQueuedConn(c net.Conn) *QueuedConn {
-	return &QueuedConn{Conn: c, now: nowait.New(c), taken: newGauge()}
+// NewQueuedConn returns the queue of c, which TLS is to write to and read from, by calls
+// if they are not nil.
+func NewQueuedConn(c net.Conn, calls *nowait.Calls) *QueuedConn {
+	return &QueuedConn{Conn: c, now: nowait.New(c, calls), in: nowait.NewReader(c, calls), taken: newGauge()}
+}
+
+// Read implements net.Conn.
+func (o *QueuedConn) Read(p []byte) (int, error) {
+	if o.in == nil {
+		return o.Conn.Read(p)
+	}
+	return o.in.Read(p)
 }
 
 // begin has everything that is written from here on kept until push.

@@ -20,7 +20,7 @@ func bounded(t *testing.T, limit int) (from, to *Conn, held *budget.Budget[int])
 	a, b := sockets(t)
 	held = budget.New[int](limit)
 	var wg sync.WaitGroup
-	out := NewQueuedConn(b)
+	out := NewQueuedConn(b, nil)
 	to = New(plain{out}, out, false, held.Holding(0, 0, 1))
 	wg.Go(func() { receive(to) })
 	t.Cleanup(func() {
