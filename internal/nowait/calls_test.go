@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package nowait
+package nowait_test
 
 import (
 	"bytes"
@@ -14,39 +14,28 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/internal/nowait"
 )
 
 // TestTheSchedulerIsToldOfOneReadInTenMilliseconds proves how many reads of a busy
 // process Go's scheduler hears of: enough for it to see that one runs for long.
 func TestTheSchedulerIsToldOfOneReadInTenMilliseconds(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
-		calls := NewCalls()
+		calls := nowait.NewCalls()
 		told := 0
 		for range 1000 { // a second, and one read each millisecond
-			if calls.tells() {
+			if calls.Tells() {
 				told++
 			}
 			time.Sleep(time.Millisecond)
 		}
 		require.Equal(t, 99, told)
 		time.Sleep(time.Hour)
-		require.True(t, calls.tells())
-		require.False(t, calls.tells())
+		require.True(t, calls.Tells())
+		require.False(t, calls.Tells())
 	})
-	require.True(t, (*Calls)(nil).tells())
-}
-
-// sockets are two ends of a connection, by name of its kind.
-func sockets(t *testing.T, network, addr string) (x, y net.Conn) {
-	l, err := net.Listen(network, addr)
-	require.NoError(t, err)
-	defer l.Close()
-	x, err = net.Dial(network, l.Addr().String())
-	require.NoError(t, err)
-	y, err = l.Accept()
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close(); y.Close() })
-	return x, y
+	require.True(t, (*nowait.Calls)(nil).Tells())
 }
 
 // TestAReaderReadsAsItsConnection proves that whoever reads through a Reader gets what
@@ -55,7 +44,7 @@ func TestAReaderReadsAsItsConnection(t *testing.T) {
 	for network, addr := range map[string]string{"tcp": "127.0.0.1:0", "unix": t.TempDir() + "/s"} {
 		t.Run(network, func(t *testing.T) {
 			x, y := sockets(t, network, addr)
-			r, w := NewReader(y, NewCalls()), New(x, NewCalls())
+			r, w := nowait.NewReader(y, nowait.NewCalls()), nowait.New(x, nowait.NewCalls())
 			require.NotNil(t, r)
 
 			sent := bytes.Repeat([]byte("0123456789"), 10_000)
@@ -103,7 +92,7 @@ func TestAReaderReadsAsItsConnection(t *testing.T) {
 // as those of a connection's own Read.
 func TestAReaderSaysThatItsPeerHasReset(t *testing.T) {
 	x, y := sockets(t, "tcp", "127.0.0.1:0")
-	r := NewReader(y, NewCalls())
+	r := nowait.NewReader(y, nowait.NewCalls())
 	require.NoError(t, x.(*net.TCPConn).SetLinger(0))
 	require.NoError(t, x.Close())
 	_, err := r.Read(make([]byte, 1))
@@ -114,7 +103,7 @@ func TestAReaderSaysThatItsPeerHasReset(t *testing.T) {
 // nothing to gain, or no socket.
 func TestWhoTellsOfEverythingNeedsNoReader(t *testing.T) {
 	x, _ := sockets(t, "tcp", "127.0.0.1:0")
-	require.Nil(t, NewReader(x, nil))
+	require.Nil(t, nowait.NewReader(x, nil))
 	p, _ := net.Pipe()
-	require.Nil(t, NewReader(p, NewCalls()))
+	require.Nil(t, nowait.NewReader(p, nowait.NewCalls()))
 }

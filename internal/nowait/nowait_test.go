@@ -16,12 +16,12 @@ import (
 	"github.com/arke-mesh/arke/internal/nowait"
 )
 
-// pair returns both ends of a connection on loopback.
-func pair(t *testing.T) (x, y net.Conn) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// sockets are both ends of a connection over network, which was accepted at addr.
+func sockets(t *testing.T, network, addr string) (x, y net.Conn) {
+	l, err := net.Listen(network, addr)
 	require.NoError(t, err)
 	defer l.Close()
-	x, err = net.Dial("tcp", l.Addr().String())
+	x, err = net.Dial(network, l.Addr().String())
 	require.NoError(t, err)
 	y, err = l.Accept()
 	require.NoError(t, err)
@@ -32,7 +32,7 @@ func pair(t *testing.T) (x, y net.Conn) {
 // This test proves that a peer which does not read holds nobody up, and that what
 // was written is what arrives.
 func TestAFullSocketTakesNothing(t *testing.T) {
-	x, y := pair(t)
+	x, y := sockets(t, "tcp", "127.0.0.1:0")
 	w := nowait.New(x, nil)
 	b := make([]byte, 64<<10)
 	for i := range b {
@@ -60,7 +60,7 @@ func TestAFullSocketTakesNothing(t *testing.T) {
 
 // This test proves what a deadline, the end, and what is no socket are.
 func TestNothingIsWrittenWhereThatCannotBe(t *testing.T) {
-	x, _ := pair(t)
+	x, _ := sockets(t, "tcp", "127.0.0.1:0")
 	w := nowait.New(x, nil)
 	require.NoError(t, x.SetWriteDeadline(time.Unix(1, 0)))
 	n, err := w.Write([]byte("late"))
