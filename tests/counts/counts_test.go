@@ -111,9 +111,12 @@ func (c cost) beside(bound cost) []held {
 		{"overhead", "bytes of frames beside the body", c.overhead, bound.overhead},
 	}
 	if bound.runs > 0 {
-		return append(all, held{"runs", "runs of goroutines", c.runs, bound.runs})
+		all = append(all, held{"runs", "runs of goroutines", c.runs, bound.runs})
 	}
-	return append(all, held{"wakes", "wake-ups", c.wakes, bound.wakes})
+	if bound.runs == 0 || bound.wakes > 0 {
+		all = append(all, held{"wakes", "wake-ups", c.wakes, bound.wakes})
+	}
+	return all
 }
 
 func (h held) beyond() bool { return h.count > h.bound }
