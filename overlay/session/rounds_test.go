@@ -118,6 +118,8 @@ func TestRoundsOfManyHoldNothingBack(t *testing.T) {
 			require.NoError(t, err)
 			return false
 		}
+	}
+	for i := range pairs {
 		carrySockets(t, &wg, near[i], far[i])
 	}
 	var sending sync.WaitGroup
