@@ -17,8 +17,9 @@ const (
 	untoldBytes = 16 << 10
 )
 
-// Calls reads and writes the sockets of a process that runs nobody's code. Where the scheduler can't be left out, and in a nil Calls, it is told of
-// everything, as usual. Methods may be called concurrently.
+// Calls reads and writes the sockets of a process that runs nobody's code. Where the
+// scheduler can't be left out, and in a nil Calls, it is told of everything, as usual.
+// Methods may be called concurrently.
 type Calls struct {
 	since time.Time
 	told  atomic.Int64 // when the scheduler was told of a read, in ns after since
