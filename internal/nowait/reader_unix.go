@@ -14,7 +14,7 @@ import (
 	"syscall"
 )
 
-// Reader reads from a connection with Calls. Its method may be called concurrently.
+// Reader reads from a socket with Calls. Its method may be called concurrently.
 type Reader struct {
 	raw   syscall.RawConn
 	calls *Calls
@@ -37,6 +37,11 @@ func NewReader(c net.Conn, calls *Calls) *Reader {
 	if err != nil {
 		return nil
 	}
+	return ReaderOf(raw, calls)
+}
+
+// ReaderOf returns a Reader of the socket behind raw, with calls, which may be nil.
+func ReaderOf(raw syscall.RawConn, calls *Calls) *Reader {
 	r := &Reader{raw: raw, calls: calls}
 	r.attempt = r.once
 	return r
@@ -52,7 +57,7 @@ func (r *Reader) once(fd uintptr) bool {
 	}
 }
 
-// Read is Read of c.
+// Read is Read of a net.Conn.
 func (r *Reader) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

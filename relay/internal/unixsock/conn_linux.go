@@ -5,7 +5,6 @@ package unixsock
 
 import (
 	"errors"
-	"io"
 	"net"
 	"os"
 	"sync"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/arke-mesh/arke/internal/nowait"
 )
 
 // sendBuffer is what the kernel is asked to hold for a reader that is behind, in
@@ -28,15 +29,7 @@ type Conn struct {
 	from, to net.Addr
 	fd       int
 	in       *watch // for what can be read; its lock also keeps fd open
-
-	// Held by who reads.
-	reading sync.Mutex
-	read    struct {
-		p   []byte
-		n   int
-		err error
-		f   func(uintptr) bool
-	}
+	read     *nowait.Reader
 
 	// Held by who writes and may wait.
 	writing sync.Mutex
@@ -97,41 +90,12 @@ func newConn(s *net.UnixConn) (*Conn, error) {
 		return nil, err
 	}
 	c := &Conn{from: s.LocalAddr(), to: s.RemoteAddr(), fd: fd, in: in}
-	c.read.f = func(uintptr) bool {
-		c.read.n, c.read.err = retried(syscall.Read, fd, c.read.p)
-		return c.read.err != syscall.EAGAIN
-	}
+	c.read = nowait.ReaderOf(newRaw(c), nil)
 	return c, nil
 }
 
-// retried calls f again when a signal has interrupted it.
-func retried(f func(int, []byte) (int, error), fd int, p []byte) (int, error) {
-	for {
-		n, err := f(fd, p)
-		if err != syscall.EINTR {
-			return max(n, 0), err
-		}
-	}
-}
-
 // Read implements net.Conn.
-func (c *Conn) Read(p []byte) (int, error) {
-	c.reading.Lock()
-	defer c.reading.Unlock()
-	r := &c.read
-	r.p, r.n, r.err = p, 0, nil
-	err := c.in.raw.Read(r.f)
-	r.p = nil
-	switch {
-	case err != nil:
-		return 0, explain(err)
-	case r.err != nil:
-		return 0, os.NewSyscallError("read", r.err)
-	case r.n == 0 && len(p) > 0:
-		return 0, io.EOF
-	}
-	return r.n, nil
-}
+func (c *Conn) Read(p []byte) (int, error) { return c.read.Read(p) }
 
 // explain says what the end of a wait means.
 func explain(err error) error {
@@ -226,14 +190,16 @@ const maxParts = 1024
 
 // SyscallConn implements syscall.Conn. What it returns is not for concurrent use; its
 // Write does not wait: f is called once.
-func (c *Conn) SyscallConn() (syscall.RawConn, error) {
+func (c *Conn) SyscallConn() (syscall.RawConn, error) { return newRaw(c), nil }
+
+func newRaw(c *Conn) *raw {
 	r := &raw{c: c}
 	r.once = func(uintptr) bool {
 		r.f(uintptr(c.fd))
 		return true
 	}
 	r.until = func(uintptr) bool { return r.f(uintptr(c.fd)) }
-	return r, nil
+	return r
 }
 
 type raw struct {
