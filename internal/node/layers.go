@@ -114,6 +114,7 @@ func (l *layers) requestConfig() request.Config {
 		Clock:       l.outside.Clock,
 		Rand:        l.outside.Rand,
 		Exec:        l.outside.Exec,
+		Bell:        l.outside.workers != nil,
 		Incarnation: l.incarnation,
 		Acceptor:    l.tunnels,
 		May:         l.credentials.mayCall,

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/internal/bell"
 	"github.com/arke-mesh/arke/internal/turn"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
@@ -32,6 +33,7 @@ type calls struct {
 	spare       sync.Pool // of *call
 	lapses      *lapses
 	ledgers     ledgers
+	alone       alone
 }
 
 // waiter is where a goroutine waits for its call to end.
@@ -39,6 +41,7 @@ type waiter struct {
 	exec  overlay.Exec
 	ended chan struct{} // has room for one
 	wake  func()
+	bell  *bell.Bell // where it waits; nil = at ended
 }
 
 // finished implements sink.
@@ -48,7 +51,13 @@ func (w *waiter) finished(c *call) {
 
 func newWaiter(x overlay.Exec) *waiter {
 	w := &waiter{exec: x, ended: make(chan struct{}, 1)}
-	w.wake = func() { w.ended <- struct{}{} }
+	w.wake = func() {
+		b := w.bell // it is not w's any more once w knows
+		w.ended <- struct{}{}
+		if b != nil {
+			b.Ring()
+		}
+	}
 	return w
 }
 
@@ -96,14 +105,14 @@ func (k *calls) ask(ctx context.Context, a *Ask) (Answer, error) {
 	if !limited {
 		k.lapses.add(c)
 	}
+	k.alone.enter(c.waiter)
 	c.post(event{of: c.first.id, what: eventStart, err: err})
-	select {
-	case <-c.ended:
-	case <-ctx.Done():
+	if !c.ends(ctx) {
 		k.turns.Take("request.over", c.first.id)
 		c.post(event{of: c.first.id, what: eventStop, err: ctx.Err()})
-		<-c.ended
+		c.ends(context.Background())
 	}
+	k.alone.leave(c.waiter)
 	answer, err := c.answer, c.err
 	c.release()
 	return answer, err
@@ -263,6 +272,7 @@ func (k *calls) close() {
 		}
 	}
 	k.lapses.close()
+	k.alone.close()
 }
 
 func (k *calls) status() CallStatus {

@@ -46,6 +46,10 @@ type Config struct {
 	// Exec runs handlers. It must outlive the Engine: the last handlers end
 	// during Close.
 	Exec overlay.Exec
+	// Bell has a caller that is alone wait for its reply by way of the operating system
+	// (package internal/bell). It needs an Exec that wakes at once, and a file. Default:
+	// it waits as others do.
+	Bell bool
 
 	// Incarnation is larger at each start of this node.
 	Incarnation uint64

@@ -45,7 +45,7 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{env: n, upkeep: &sweeper{env: n}}
 	turns := turn.Of(cfg.Exec)
 	e.peers = &peers{env: n, upkeep: e.upkeep}
-	e.calls = &calls{env: n, peers: e.peers, upkeep: e.upkeep, turns: turns, lapses: &lapses{env: n}, ledgers: ledgers{other: Ledger{Cluster: OtherClusters, Other: true}}}
+	e.calls = &calls{env: n, peers: e.peers, upkeep: e.upkeep, turns: turns, lapses: &lapses{env: n}, ledgers: ledgers{other: Ledger{Cluster: OtherClusters, Other: true}}, alone: alone{on: cfg.Bell}}
 	e.members = &members{env: n, peers: e.peers, turns: turns, servers: make(map[cluster.MemberID]*Server)}
 	e.upkeep.tables = []sweepFunc{e.calls.routes.sweep, e.peers.table.sweep}
 	cfg.Links.Subscribe(e.handlePeerEvent)

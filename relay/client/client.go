@@ -130,7 +130,7 @@ func (c *Client) assemble() (err error) {
 		return err
 	}
 	if c.requests, err = request.New(request.Config{
-		Links: c.link, Leaf: &request.Leaf{Relay: relayID}, Clock: clock, Exec: exec, Acceptor: c.tunnels, Logger: c.log,
+		Links: c.link, Leaf: &request.Leaf{Relay: relayID}, Clock: clock, Exec: exec, Bell: c.workers != nil, Acceptor: c.tunnels, Logger: c.log,
 	}); err != nil {
 		return err
 	}

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package bell
+
+// Bell is none here.
+type Bell struct{}
+
+// New returns nil.
+func New() *Bell { return nil }
+
+// Ring does nothing.
+func (*Bell) Ring() {}
+
+// Trusts is false.
+func (*Bell) Trusts() bool { return false }
+
+// Wait is false.
+func (*Bell) Wait() bool { return false }
+
+// Close does nothing.
+func (*Bell) Close() {}

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/arke-mesh/arke/internal/bell"
+)
+
+// alone has a caller wait at a bell while no other one waits: then there is little else
+// to do in the program, and the thread that reads its reply is the one that goes on.
+type alone struct {
+	on      bool         // immutable
+	callers atomic.Int32 // that wait
+
+	mu     sync.Mutex
+	bell   *bell.Bell // guarded by mu; nil = not made yet, or can't be
+	made   bool       // guarded by mu
+	closed bool       // guarded by mu
+}
+
+// enter chooses where w waits, until leave.
+func (a *alone) enter(w *waiter) {
+	if a.callers.Add(1) > 1 || !a.on {
+		return
+	}
+	if b := a.first(); b != nil && b.Trusts() {
+		w.bell = b
+	}
+}
+
+// leave is called once w is done.
+func (a *alone) leave(w *waiter) {
+	w.bell = nil
+	a.callers.Add(-1)
+}
+
+// first returns the bell, which is made for the first that asks.
+func (a *alone) first() *bell.Bell {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.made && !a.closed {
+		a.bell, a.made = bell.New(), true
+	}
+	return a.bell
+}
+
+// close is called once all calls have ended.
+func (a *alone) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	if a.bell != nil {
+		a.bell.Close()
+	}
+}
+
+// ends waits until the call has ended, or ctx, and says whether the call has.
+func (w *waiter) ends(ctx context.Context) bool {
+	if b := w.bell; b != nil {
+		if ctx.Done() != nil {
+			defer context.AfterFunc(ctx, b.Ring)()
+		}
+		for len(w.ended) == 0 && ctx.Err() == nil && b.Wait() {
+			continue // it may have been rung for who was alone before
+		}
+	}
+	select {
+	case <-w.ended:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
