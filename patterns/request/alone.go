@@ -11,11 +11,16 @@ import (
 	"github.com/arke-mesh/arke/internal/bell"
 )
 
-// alone has a caller wait at a bell while no other one waits: then there is little else
-// to do in the program, and the thread that reads its reply is the one that goes on.
+// aloneAfter is how many calls in a row must have met no other one before the next waits at
+// the bell. Of several callers that get their replies together one is always first.
+const aloneAfter = 8
+
+// alone has a caller wait at a bell while calls come one at a time: then there is little
+// else to do in the program, and the thread that reads the reply is the one that goes on.
 type alone struct {
 	on      bool         // immutable
 	callers atomic.Int32 // that wait
+	row     atomic.Int32 // how many were alone, in a row
 
 	mu     sync.Mutex
 	bell   *bell.Bell // guarded by mu; nil = not made yet, or can't be
@@ -25,11 +30,15 @@ type alone struct {
 
 // enter chooses where w waits, until leave.
 func (a *alone) enter(w *waiter) {
-	if a.callers.Add(1) > 1 || !a.on {
-		return
-	}
-	if b := a.first(); b != nil && b.Trusts() {
-		w.bell = b
+	switch {
+	case a.callers.Add(1) > 1:
+		a.row.Store(0)
+	case a.row.Load() < aloneAfter:
+		a.row.Add(1)
+	case a.on:
+		if b := a.first(); b != nil && b.Trusts() {
+			w.bell = b
+		}
 	}
 }
 

@@ -9,30 +9,35 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOnlyWhoIsAloneWaitsAtTheBell proves that a caller waits at the bell while no other
-// one waits, and that there is none where the configuration has none, or after the end.
+// TestOnlyWhoIsAloneWaitsAtTheBell proves that a caller waits at the bell once eight calls
+// in a row have met no other one, and that there is no bell where the configuration has
+// none, or after the end.
 func TestOnlyWhoIsAloneWaitsAtTheBell(t *testing.T) {
+	w, other := newWaiter(nil), newWaiter(nil)
+	rings := func(a *alone, calls int) (n int) {
+		for range calls {
+			a.enter(w)
+			if w.bell != nil {
+				n++
+			}
+			a.leave(w)
+		}
+		return n
+	}
 	a := alone{on: true}
-	first, second := newWaiter(nil), newWaiter(nil)
-	a.enter(first)
-	require.NotNil(t, first.bell)
-	a.enter(second)
-	require.Nil(t, second.bell)
-	a.leave(first)
-	require.Nil(t, first.bell)
-	a.enter(first)
-	require.Nil(t, first.bell, "the second one still waits")
-	a.leave(second)
-	a.leave(first)
-	a.enter(second)
-	require.NotNil(t, second.bell)
+	require.Equal(t, 2, rings(&a, 10))
+	a.enter(w)
+	require.NotNil(t, w.bell)
+	a.enter(other)
+	require.Nil(t, other.bell)
+	a.leave(w)
+	require.Zero(t, rings(&a, 5), "the other one still waits")
+	a.leave(other)
+	require.Equal(t, 12, rings(&a, 20))
 	a.close()
-	a.leave(second)
 
-	off, late := alone{}, alone{on: true}
-	off.enter(first)
-	require.Nil(t, first.bell)
+	require.Zero(t, rings(&alone{}, 20))
+	late := alone{on: true}
 	late.close()
-	late.enter(first)
-	require.Nil(t, first.bell)
+	require.Zero(t, rings(&late, 20))
 }
