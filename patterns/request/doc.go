@@ -35,7 +35,8 @@
 //     that begins or ends, a refused dial, a suspect peer and a timer.
 //  6. Whoever brings an event has the call handle it to its end: the plan decides
 //     whether to wait, to try another member, to pause, or to end. What others bring
-//     meanwhile, the same goroutine handles next. The end wakes who waits.
+//     meanwhile, the same goroutine handles next. The end wakes who waits; where calls
+//     come one at a time, by way of the system (alone.go).
 //
 // # The other patterns
 //
