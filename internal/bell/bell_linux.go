@@ -22,15 +22,13 @@ type Bell struct {
 	ring  func(fd uintptr)
 	taken func(fd uintptr) bool
 	began time.Time
+	one   uint64 // what is added to the eventfd; nobody reads that: each write is an event
 
-	rung atomic.Bool  // since Wait has returned last
+	rung atomic.Bool  // and no Wait has returned since
 	at   atomic.Int64 // when, in ns after began
 
 	promptness // owned by who waits
 }
-
-// one is what is added to the eventfd. Nobody ever reads that: each write is an event.
-var one = [8]byte{1}
 
 // New returns a Bell, or nil where there is none.
 func New() *Bell {
@@ -38,7 +36,7 @@ func New() *Bell {
 	if err != nil {
 		return nil
 	}
-	b := &Bell{file: os.NewFile(uintptr(fd), "bell"), began: time.Now()}
+	b := &Bell{file: os.NewFile(uintptr(fd), "bell"), began: time.Now(), one: 1}
 	if b.raw, err = b.file.SyscallConn(); err == nil {
 		err = b.file.SetDeadline(time.Time{}) // fails where the runtime does not watch it
 	}
@@ -47,27 +45,30 @@ func New() *Bell {
 		return nil
 	}
 	b.ring = func(fd uintptr) { // takes no time that the scheduler need know of
-		_, _, _ = syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(&one[0])), uintptr(len(one)))
+		_, _, _ = syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(&b.one)), unsafe.Sizeof(b.one))
 	}
 	b.taken = func(uintptr) bool { return b.rung.CompareAndSwap(true, false) }
 	return b
 }
 
-// Ring has Wait return, now or when it is called next. Ringing twice is ringing once.
+// Ring has the Wait return that was begun, now or when it is called. Ringing twice is
+// ringing once.
 func (b *Bell) Ring() {
 	b.at.Store(time.Since(b.began).Nanoseconds())
 	b.rung.Store(true)
 	_ = b.raw.Control(b.ring)
 }
 
-// Trusts says whether who is about to wait should do so here: not where rings were heard
-// late, but for a try now and then. What was rung before is forgotten.
-func (b *Bell) Trusts() bool {
+// Begin says whether who is about to wait should do so here: not where rings were heard
+// late, but for a try now and then. It forgets what was rung before, so who is to ring must
+// not know yet that somebody waits.
+func (b *Bell) Begin() bool {
 	b.rung.Store(false)
 	return b.trusts()
 }
 
-// Wait returns once Ring was called since it has returned last. It is false after Close.
+// Wait returns once Ring was called since Begin, or since it has returned last. It may
+// return when somebody else has rung late for an earlier one. It is false after Close.
 func (b *Bell) Wait() bool {
 	if b.raw.Read(b.taken) != nil {
 		return false

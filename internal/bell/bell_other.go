@@ -14,8 +14,8 @@ func New() *Bell { return nil }
 // Ring does nothing.
 func (*Bell) Ring() {}
 
-// Trusts is false.
-func (*Bell) Trusts() bool { return false }
+// Begin is false.
+func (*Bell) Begin() bool { return false }
 
 // Wait is false.
 func (*Bell) Wait() bool { return false }

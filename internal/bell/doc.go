@@ -12,7 +12,7 @@
 // an eventfd, of 0.5 µs.
 //
 // It is not for programs that are busy: there no processor is idle, waking costs little,
-// and the network is asked last, 10 ms later at worst. A Bell notes how late it is heard,
+// and the network is asked last, up to 20 ms later. A Bell notes how late it is heard,
 // and says whether to wait elsewhere (prompt.go).
 //
 // Where there is no eventfd, or it can't be made, New returns nil.

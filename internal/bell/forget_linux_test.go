@@ -15,6 +15,6 @@ func TestWhatWasRungForOthersIsForgotten(t *testing.T) {
 	b := New()
 	defer b.Close()
 	b.Ring()
-	require.True(t, b.Trusts())
+	require.True(t, b.Begin())
 	require.False(t, b.rung.Load())
 }

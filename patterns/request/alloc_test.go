@@ -128,7 +128,7 @@ func (w *wireless) repliesAtOnce() {
 func callerCost(t testing.TB) func() {
 	w := newWireless()
 	w.repliesAtOnce()
-	e := w.engine(t)
+	e := w.withBell(t)
 	ctx, m := context.Background(), patterns.Message{Body: make([]byte, 1024)}
 	return func() {
 		if reply, err := e.Do(ctx, "geo", m, patterns.RequestOptions{}); err != nil || len(reply.Body) != 1024 {

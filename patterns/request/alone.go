@@ -15,8 +15,9 @@ import (
 // the bell. Of several callers that get their replies together one is always first.
 const aloneAfter = 8
 
-// alone has a caller wait at a bell while calls come one at a time: then there is little
-// else to do in the program, and the thread that reads the reply is the one that goes on.
+// alone has a caller wait at a bell while calls come one at a time: as a rule there is
+// little else to do in the program then, and the thread that reads the reply goes on. Where
+// there is, the bell is heard late, and left alone.
 type alone struct {
 	on      bool         // immutable
 	callers atomic.Int32 // that wait
@@ -28,7 +29,7 @@ type alone struct {
 	closed bool       // guarded by mu
 }
 
-// enter chooses where w waits, until leave.
+// enter chooses where w waits, until leave. Nobody must know of w's call yet.
 func (a *alone) enter(w *waiter) {
 	switch {
 	case a.callers.Add(1) > 1:
@@ -36,7 +37,7 @@ func (a *alone) enter(w *waiter) {
 	case a.row.Load() < aloneAfter:
 		a.row.Add(1)
 	case a.on:
-		if b := a.first(); b != nil && b.Trusts() {
+		if b := a.get(); b != nil && b.Begin() {
 			w.bell = b
 		}
 	}
@@ -48,8 +49,8 @@ func (a *alone) leave(w *waiter) {
 	a.callers.Add(-1)
 }
 
-// first returns the bell, which is made for the first that asks.
-func (a *alone) first() *bell.Bell {
+// get returns the bell, which is made for the first that asks; nil where it can't be.
+func (a *alone) get() *bell.Bell {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.made && !a.closed {
@@ -58,7 +59,7 @@ func (a *alone) first() *bell.Bell {
 	return a.bell
 }
 
-// close is called once all calls have ended.
+// close has who is at the bell, or comes to it, wait as others do.
 func (a *alone) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 )
 
 // TestOnlyWhoIsAloneWaitsAtTheBell proves that a caller waits at the bell once eight calls
-// in a row have met no other one, and that there is no bell where the configuration has
-// none, or after the end.
+// in a row have met no other one, and that none is made where the configuration has none,
+// or after the end.
 func TestOnlyWhoIsAloneWaitsAtTheBell(t *testing.T) {
 	w, other := newWaiter(nil), newWaiter(nil)
 	rings := func(a *alone, calls int) (n int) {
@@ -35,6 +35,7 @@ func TestOnlyWhoIsAloneWaitsAtTheBell(t *testing.T) {
 	a.leave(other)
 	require.Equal(t, 12, rings(&a, 20))
 	a.close()
+	require.False(t, a.bell.Wait())
 
 	require.Zero(t, rings(&alone{}, 20))
 	late := alone{on: true}

@@ -13,12 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
 )
 
 // withBell is an engine whose callers wait at a bell when they are alone.
-func (w *wireless) withBell(t *testing.T) *request.Engine {
+func (w *wireless) withBell(t testing.TB) *request.Engine {
 	return w.engineWith(t, func(c *request.Config) { c.Bell = true })
 }
 
@@ -52,27 +53,47 @@ func TestCallersAtABellGetTheirReplies(t *testing.T) {
 	}
 }
 
+// hasty is a clock whose timers take a hundredth of their time.
+type hasty struct{ overlay.Clock }
+
+func (h hasty) AfterFunc(label string, d time.Duration, f func()) overlay.Timer {
+	return h.Clock.AfterFunc(label, d/100, f)
+}
+
 // TestWhatEndsAWaitAtABell proves that who waits at a bell goes on when its context ends,
-// its time is over, or its engine closes.
+// its time is over, with a context or without, or its engine closes.
 func TestWhatEndsAWaitAtABell(t *testing.T) {
+	nothing := func(*request.Engine, context.CancelFunc) {}
 	for name, c := range map[string]struct {
+		time time.Duration // of the context; 0 = it has none
 		end  func(e *request.Engine, cancel context.CancelFunc)
 		want error
 	}{
-		"cancelled":     {func(_ *request.Engine, cancel context.CancelFunc) { cancel() }, context.Canceled},
-		"time is over":  {func(*request.Engine, context.CancelFunc) {}, context.DeadlineExceeded},
-		"engine closes": {func(e *request.Engine, _ context.CancelFunc) { _ = e.Close() }, patterns.ErrInterrupted},
+		"cancelled":     {time.Minute, func(_ *request.Engine, cancel context.CancelFunc) { cancel() }, context.Canceled},
+		"time is over":  {50 * time.Millisecond, nothing, context.DeadlineExceeded},
+		"no context":    {0, nothing, context.DeadlineExceeded},
+		"engine closes": {time.Minute, func(e *request.Engine, _ context.CancelFunc) { _ = e.Close() }, patterns.ErrInterrupted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWireless()
+			e := w.engineWith(t, func(c *request.Config) { c.Bell, c.Clock = true, hasty{c.Clock} })
+			w.repliesAtOnce()
+			for range 8 {
+				_, err := e.Do(context.Background(), "geo", patterns.Message{}, patterns.RequestOptions{})
+				require.NoError(t, err)
+			}
+			require.True(t, request.NextAtBell(e))
+
 			sent := make(chan struct{}, 1)
 			w.sent = func(k wire.Kind, _ [][]byte) {
 				if k == wire.KindRequest {
 					sent <- struct{}{}
 				}
 			}
-			e := w.withBell(t)
-			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+			ctx, cancel := context.Background(), context.CancelFunc(func() {})
+			if c.time > 0 {
+				ctx, cancel = context.WithTimeout(ctx, c.time)
+			}
 			defer cancel()
 			go func() {
 				<-sent

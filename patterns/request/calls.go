@@ -102,10 +102,10 @@ func (k *calls) ask(ctx context.Context, a *Ask) (Answer, error) {
 	if c.to == nil && len(c.route.watch.View().Members) == 0 {
 		err = k.look(ctx, c.route, c.wait, c.deadline)
 	}
+	k.alone.enter(c.waiter) // nobody can end the call yet
 	if !limited {
 		k.lapses.add(c)
 	}
-	k.alone.enter(c.waiter)
 	c.post(event{of: c.first.id, what: eventStart, err: err})
 	if !c.ends(ctx) {
 		k.turns.Take("request.over", c.first.id)

@@ -29,8 +29,8 @@ const (
 	SealAlways
 )
 
-// Config is what New needs. Everything but Acceptor, Seal and Logger is
-// required.
+// Config is what New needs. Everything but Acceptor, Bell, Leaf, May, NameOf, Seal
+// and Logger is required.
 type Config struct {
 	// Links reaches the other nodes, Directory knows who serves what.
 	Links     Links
@@ -47,8 +47,9 @@ type Config struct {
 	// during Close.
 	Exec overlay.Exec
 	// Bell has a caller that is alone wait for its reply by way of the operating system
-	// (package internal/bell). It needs an Exec that wakes at once, and a file. Default:
-	// it waits as others do.
+	// (package internal/bell), with one file descriptor for the engine, from the ninth call
+	// in a row that has met no other. Only where time is real and Exec wakes at once.
+	// Default: it waits as others do.
 	Bell bool
 
 	// Incarnation is larger at each start of this node.

@@ -18,14 +18,14 @@ import (
 // has the turn, in the order they came, and may wait for news. The tunnel's
 // mutex guards it.
 type waiters struct {
-	taken bool           // somebody has the turn
-	line  *waitline.Line // of the others; nil until there was one
-	wants bool           // who has the turn waits for news
-	bell  *bell          // nil until somebody does
+	taken  bool           // somebody has the turn
+	line   *waitline.Line // of the others; nil until there was one
+	wants  bool           // who has the turn waits for news
+	signal *signal        // nil until somebody does
 }
 
-// bell wakes whoever waits for it, or the next one to wait.
-type bell struct {
+// signal wakes whoever waits for it, or the next one to wait.
+type signal struct {
 	c    chan struct{} // has room for one
 	ring func()
 }
@@ -83,17 +83,17 @@ func (w *waiters) pass(t *Tunnel, name string) {
 // wait releases the tunnel's mu until there is news or ctx ends, and returns
 // with it held.
 func (w *waiters) wait(ctx context.Context, t *Tunnel, name string) error {
-	if w.wants = true; w.bell == nil {
-		b := &bell{c: make(chan struct{}, 1)}
+	if w.wants = true; w.signal == nil {
+		b := &signal{c: make(chan struct{}, 1)}
 		b.ring = func() {
 			select {
 			case b.c <- struct{}{}:
 			default:
 			}
 		}
-		w.bell = b
+		w.signal = b
 	}
-	b := w.bell
+	b := w.signal
 	t.unlock()
 	select {
 	case <-b.c:
@@ -113,7 +113,7 @@ func (w *waiters) news() (ring func()) {
 		return nil
 	}
 	w.wants = false
-	return w.bell.ring
+	return w.signal.ring
 }
 
 // late says that ctx has ended.
