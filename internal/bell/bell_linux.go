@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/arke-mesh/arke/internal/nowait"
 )
 
 // Bell is what one goroutine at a time waits at. Ring and Close may be called
@@ -36,14 +38,11 @@ func New() *Bell {
 	if err != nil {
 		return nil
 	}
-	b := &Bell{file: os.NewFile(uintptr(fd), "bell"), began: time.Now(), one: 1}
-	if b.raw, err = b.file.SyscallConn(); err == nil {
-		err = b.file.SetDeadline(time.Time{}) // fails where the runtime does not watch it
-	}
+	file, raw, err := nowait.Watched(fd, "bell")
 	if err != nil {
-		b.file.Close()
 		return nil
 	}
+	b := &Bell{file: file, raw: raw, began: time.Now(), one: 1}
 	b.ring = func(fd uintptr) { // takes no time that the scheduler need know of
 		_, _, _ = syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(&b.one)), unsafe.Sizeof(b.one))
 	}

@@ -84,19 +84,19 @@ func (w *waiters) pass(t *Tunnel, name string) {
 // with it held.
 func (w *waiters) wait(ctx context.Context, t *Tunnel, name string) error {
 	if w.wants = true; w.signal == nil {
-		b := &signal{c: make(chan struct{}, 1)}
-		b.ring = func() {
+		s := &signal{c: make(chan struct{}, 1)}
+		s.ring = func() {
 			select {
-			case b.c <- struct{}{}:
+			case s.c <- struct{}{}:
 			default:
 			}
 		}
-		w.signal = b
+		w.signal = s
 	}
-	b := w.signal
+	s := w.signal
 	t.unlock()
 	select {
-	case <-b.c:
+	case <-s.c:
 		t.mu.Lock()
 		return nil
 	case <-ctx.Done():

@@ -73,7 +73,7 @@ var layers = []layer{
 	{"internal/after", nil, "whoever locks acts after it, so it knows nobody"},
 	{"internal/deadline", nil, "streams of a link and net.Conns have deadlines, so it knows nobody"},
 	{"internal/nowait", nil, "links and sockets are written to without waiting, so it knows nobody"},
-	{"internal/bell", nil, "it wakes who waits at it, and knows nobody"},
+	{"internal/bell", []string{"internal/nowait"}, "it wakes who waits at it, and knows nobody"},
 	{"internal/histogram", nil, "whoever measures counts in buckets, so it knows nobody"},
 	{"internal/meaning", nil, "it says what numbers mean, and reads none"},
 	{"internal/scrape", []string{"internal/node", "patterns", "cluster", "overlay/p2p", "overlay", "internal/inbox", "internal/histogram", "internal/meaning"}, "it reads what a node counts; overlay/p2p only for the names"},

@@ -294,15 +294,11 @@ func newWatch(fd int, events uint32) (*watch, error) {
 		syscall.Close(ep)
 		return nil, err
 	}
-	w := &watch{file: os.NewFile(uintptr(ep), "epoll")}
-	if w.raw, err = w.file.SyscallConn(); err == nil {
-		err = w.file.SetDeadline(time.Time{}) // fails where it is not watched
-	}
+	file, raw, err := nowait.Watched(ep, "epoll")
 	if err != nil {
-		w.file.Close()
 		return nil, err
 	}
-	return w, nil
+	return &watch{file, raw}, nil
 }
 
 // ask changes what is watched for.
