@@ -67,12 +67,15 @@ func (o *owned) TryWrite(size int, parts ...[]byte) (int, error) {
 func carryOwned(wg *sync.WaitGroup, a, b *end) *owned {
 	x, y := net.Pipe()
 	o := &owned{Conn: session.NetConn(x)}
-	ours, theirs := a.Detach(), b.Detach()
-	wg.Go(func() { a.errs <- a.Run(session.NewCarrier(o, nil, nil), session.Greeting{Received: theirs}) })
-	wg.Go(func() {
-		b.errs <- b.Run(session.NewCarrier(session.NetConn(y), nil, nil), session.Greeting{Received: ours})
-	})
+	carry(wg, a, b, o, session.NetConn(y))
 	return o
+}
+
+// carry has both sessions go on over a new connection, of which these are their ends.
+func carry(wg *sync.WaitGroup, a, b *end, ofA, ofB session.Conn) {
+	ours, theirs := a.Detach(), b.Detach()
+	wg.Go(func() { a.errs <- a.Run(session.NewCarrier(ofA, nil, nil), session.Greeting{Received: theirs}) })
+	wg.Go(func() { b.errs <- b.Run(session.NewCarrier(ofB, nil, nil), session.Greeting{Received: ours}) })
 }
 
 // This test checks that a message for an idle connection is written by who sends it,

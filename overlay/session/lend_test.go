@@ -131,6 +131,7 @@ func TestWhatIsLentWhenASessionEndsDoesNotComeBack(t *testing.T) {
 		require.NotZero(t, room.covered())
 		connect(a, b)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.Positive(t, lost)
 		require.Zero(t, room.covered())
 		kept, err := session.Lend(a.Session, wire.KindTunnelData, back.take, nil, make([]byte, size))
