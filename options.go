@@ -198,7 +198,7 @@ func ToMember(id string) RequestOption {
 // Report says how a call went.
 type Report struct {
 	Member   string // id of the member that gave the outcome; "" if none did
-	Attempts int    // members tried
+	Attempts int    // members tried; beside a relay that could not say how many, 1
 }
 
 // ReportTo fills r when the call ends.

@@ -37,7 +37,7 @@ const (
 // RequestReport tells how a request went, for tools and tests.
 type RequestReport struct {
 	Member   string // id of the member that gave the outcome; "" if none
-	Attempts int    // members tried
+	Attempts int    // members tried; beside a relay that could not say how many, 1
 }
 
 // RequestOption changes one request.

@@ -4,6 +4,7 @@
 package request
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -51,6 +52,7 @@ type asking struct {
 	moment   int64         // the time, if it was asked for since the event came; else 0
 	parts    parts         // of one that stands for many
 	began    int64         // when it came to be asked; 0 = it never did
+	late     bool          // time is over, and a leaf's relay may still say what became of it
 	over     bool          // it has an outcome
 	memory   struct {      // so that most requests need no other
 		attempts [1]*attempt
@@ -261,7 +263,7 @@ func (c *call) handle(ev event) decision {
 		}
 	case eventStop:
 		c.unqueue()
-		return ending(c.plan.over(ev.err))
+		return c.stop(ev.err)
 	case eventClosed:
 		c.unqueue()
 		return ending(c.plan.closing())
@@ -273,10 +275,12 @@ func (c *call) handle(ev event) decision {
 
 // try chooses a member and sends, if that is allowed.
 func (c *call) try() decision {
-	if c.closed.Load() {
+	switch {
+	case c.closed.Load():
 		return ending(c.plan.closing())
-	}
-	if c.to != nil {
+	case c.late:
+		return c.timedOut()
+	case c.to != nil:
 		return c.tryOnly(c.to)
 	}
 	v := c.route.watch.View()
@@ -362,9 +366,24 @@ func (c *call) arm(pause time.Duration) {
 	c.timer = c.cfg.Clock.AfterFunc("request.pause", pause, func() { c.post(event{of: of, what: eventTimer, timer: n}) })
 }
 
+// stop ends it, as time is over or the caller gives up. What a leaf's relay has, it ends
+// at the same time, and knows whether a handler may have run: that is waited for.
+func (c *call) stop(cause error) decision {
+	if c.cfg.Leaf == nil || c.late || !errors.Is(cause, context.DeadlineExceeded) || !c.plan.mayHaveRun() {
+		return ending(c.plan.over(cause))
+	}
+	c.late = true
+	return decision{do: doPause, pause: graceOf(c.pattern)}
+}
+
+func (c *call) timedOut() decision { return ending(c.plan.over(context.DeadlineExceeded)) }
+
 // resume ends a pause: an attempt that still waits for its link has waited
 // long enough, and who was waited for may have come.
 func (c *call) resume() decision {
+	if c.late {
+		return c.timedOut()
+	}
 	for _, a := range c.attempts {
 		switch {
 		case a.ended:
@@ -400,8 +419,11 @@ func (c *call) conclude(err error) {
 	}
 	c.route.ledger.tell(c, err)
 	c.putRoute(c.route, c.now())
-	if c.cfg.Leaf == nil {
+	switch {
+	case c.cfg.Leaf == nil:
 		c.answer.Attempts = len(c.attempts)
+	case c.reply == nil && c.plan.mayHaveRun():
+		c.answer.Attempts = 1 // its relay has not said how many
 	}
 	c.sink.finished(c)
 }

@@ -5,17 +5,20 @@ package request
 
 import (
 	"context"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/patterns"
 )
 
 // Leaf makes an Engine that of a program beside a relay. It sees one link, the
 // session with its relay, and one target, the relay, which picks. Requests carry
 // the route, and are asked again only in a new session of the relay, or of the
 // next one: what was not written, what may be repeated, and what a draining relay
-// has not looked at. Requests that come name who asks by their origin block.
+// has not looked at. What the relay has at the deadline is given up a moment later: the
+// relay says then whether a handler may have run. Requests that come name who asks by their origin block.
 //
 // Of Config it needs Links, Clock and Exec. What it asks of Links:
 //
@@ -30,6 +33,14 @@ import (
 type Leaf struct {
 	// Relay is what Links calls the other end of the session.
 	Relay peer.ID
+}
+
+// graceOf is how long behind its deadline a leaf's request is not given up.
+func graceOf(p patterns.Pattern) time.Duration {
+	if p == patterns.PatternSurvey || p == patterns.PatternBroadcast {
+		return summaryGrace
+	}
+	return outcomeGrace
 }
 
 // leafDirectory stands in for the Directory of a leaf: whatever is asked, the

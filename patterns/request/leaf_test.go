@@ -288,3 +288,64 @@ func TestALeafsRelayHearsThatAJobIsLate(t *testing.T) {
 		require.Equal(t, wire.OutcomeDeadline, l.replies[0].Outcome)
 	})
 }
+
+func TestALeafsRelaySaysWhatBecameOfWhatIsLate(t *testing.T) {
+	// At the deadline the caller waits a moment for its relay's word, which says whether a
+	// handler may have run; if there is none, one may have. Who gives up waits for nothing.
+	const patience = time.Second
+	for name, c := range map[string]struct {
+		from     *wire.From // of what the relay says, 1 ms late; nil = nothing
+		ran      bool
+		giveUp   bool
+		attempts int
+		late     time.Duration
+	}{
+		"nobody was asked":    {from: &wire.From{}, late: time.Millisecond},
+		"somebody was asked":  {from: &wire.From{Attempts: 2}, ran: true, attempts: 2, late: time.Millisecond},
+		"the relay is silent": {ran: true, attempts: 1, late: 50 * time.Millisecond},
+		"the caller gives up": {ran: true, giveUp: true, attempts: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inLeaf(t, func(t *testing.T, e *request.Engine, l *relayLink) {
+				ctx, cancel := context.WithCancel(t.Context())
+				if !c.giveUp {
+					ctx, cancel = context.WithTimeout(t.Context(), patience)
+				} else {
+					time.AfterFunc(patience, cancel)
+				}
+				defer cancel()
+				begin := time.Now()
+				if c.from != nil {
+					time.AfterFunc(patience+time.Millisecond, func() {
+						r := wire.Reply{ID: l.take().ID, From: c.from, Outcome: wire.OutcomeDeadline}
+						if c.ran {
+							r.Flags = wire.FlagMaybeRan
+						}
+						l.reply(r, "")
+					})
+				}
+				a, err := e.Ask(ctx, request.Ask{Cluster: "geo", Options: patterns.RequestOptions{WaitForMember: true}})
+				require.Equal(t, patience+c.late, time.Since(begin))
+				var late *patterns.DeadlineError
+				require.ErrorAs(t, err, &late)
+				require.Equal(t, c.ran, late.MaybeRan)
+				require.Equal(t, c.giveUp, errors.Is(err, context.Canceled))
+				require.Equal(t, c.attempts, a.Attempts)
+			})
+		})
+	}
+}
+
+func TestALeafWithoutASessionIsLateAtTheDeadline(t *testing.T) {
+	// What was not sent has nobody who could say anything of it.
+	inLeaf(t, func(t *testing.T, e *request.Engine, l *relayLink) {
+		l.lose(0)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begin := time.Now()
+		a, err := e.Ask(ctx, request.Ask{Cluster: "geo"})
+		require.Equal(t, time.Second, time.Since(begin))
+		require.Equal(t, &patterns.DeadlineError{Cause: context.DeadlineExceeded}, err)
+		require.Zero(t, a.Attempts)
+	})
+}

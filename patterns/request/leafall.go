@@ -5,7 +5,6 @@ package request
 
 import (
 	"context"
-	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -14,10 +13,6 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 )
-
-// summaryGrace is how long behind its deadline a leaf waits for its relay to say
-// who is missing.
-const summaryGrace = time.Second
 
 // inquiry is a leaf's question to everybody: one call, which its relay answers in
 // parts, and at the end with who is missing.
@@ -40,7 +35,7 @@ func (f *inquiry) run(ctx context.Context, a *All, q *Ask, size int) (Tally, err
 	}
 	c.deadline, _ = ctx.Deadline()
 	c.route = k.routeTo(q.Cluster)
-	late := k.cfg.Clock.AfterFunc("request.summary", c.deadline.Sub(k.cfg.Clock.Now())+summaryGrace, func() {
+	late := k.cfg.Clock.AfterFunc("request.summary", c.deadline.Sub(k.cfg.Clock.Now()), func() {
 		c.post(event{of: c.first.id, what: eventStop, err: context.DeadlineExceeded})
 	})
 	defer late.Stop()

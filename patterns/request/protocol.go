@@ -31,6 +31,12 @@ const (
 	firstPause = 10 * time.Millisecond
 	lastPause  = 100 * time.Millisecond
 
+	// How long behind its deadline a leaf waits for its relay to say what became of a
+	// request, and who is missing of those that everybody is asked. The relay says it at
+	// the deadline; it may be on another machine.
+	outcomeGrace = 50 * time.Millisecond
+	summaryGrace = time.Second
+
 	// workerPause is how long an accepted message waits before it looks for a
 	// worker again.
 	workerPause = 10 * time.Millisecond
