@@ -34,7 +34,7 @@ const (
 	// How long behind its deadline a leaf waits for its relay to say what became of a
 	// request, and who is missing of those that everybody is asked. The relay says it at
 	// the deadline; it may be on another machine.
-	outcomeGrace = 50 * time.Millisecond
+	outcomeGrace = 4 * time.Millisecond // an outcome comes 5 ms behind the deadline at the latest
 	summaryGrace = time.Second
 
 	// workerPause is how long an accepted message waits before it looks for a
