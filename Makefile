@@ -96,7 +96,7 @@ bench: ## the benchmarks beside the code, with allocations
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./internal/... ./security/... ./overlay/... ./cluster/... ./patterns/... ./relay/...
 
 .PHONY: bench-peers
-bench-peers: ## Arke beside its peers, about ten minutes; BENCH_FULL=1 for everything: bench/README.md
+bench-peers: ## Arke beside its peers, ten to fifteen minutes; BENCH_FULL=1 for everything: bench/README.md
 	$(MAKE) -C bench deps peers BENCH_FULL=$(BENCH_FULL)
 
 .PHONY: measure

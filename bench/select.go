@@ -49,7 +49,7 @@ func execute(ctx context.Context, plan driver.Plan, c choice, trees map[string]s
 	tables(samples)
 	fmt.Printf("\n%d runs in %v.\n", len(samples), time.Since(began).Round(time.Second))
 	if out != "" {
-		r := report.Results{Machine: driver.ThisMachine(), Systems: systems, Samples: samples}
+		r := report.Results{Command: strings.Join(append([]string{"bin/bench"}, os.Args[1:]...), " "), Machine: driver.ThisMachine(), Systems: systems, Samples: samples}
 		return errors.Join(report.Write(out, r), context.Cause(ctx))
 	}
 	return context.Cause(ctx)

@@ -28,10 +28,10 @@ var (
 	// reached, or nobody who can know could be asked. No handler ran.
 	ErrUnreachable = errors.New("arke: no member could be reached")
 
-	// ErrInterrupted is returned when the link to the member was lost after
-	// the request had been sent and before the reply came. A handler may have
-	// run.
-	ErrInterrupted = errors.New("arke: link lost before the reply")
+	// ErrInterrupted is returned when the member's process, or a relay on the
+	// way to it, was lost after the request had been sent and before the reply
+	// came. A connection that breaks is only a delay. A handler may have run.
+	ErrInterrupted = errors.New("arke: the member's process, or a relay on the way, was lost before the reply")
 
 	// ErrUnauthorized is returned when the caller has no right to ask this
 	// cluster. No handler ran.

@@ -133,7 +133,7 @@ func TestTheReadmeSaysTheSame(t *testing.T) {
 	errs := map[string]error{
 		"nil": nil, "*arke.RemoteError": &patterns.RemoteError{}, "arke.ErrNoMembers": patterns.ErrNoMembers,
 		"arke.ErrOverloaded": patterns.ErrOverloaded, "arke.ErrUnreachable": patterns.ErrUnreachable,
-		"context.DeadlineExceeded": context.DeadlineExceeded, "arke.ErrInterrupted": patterns.ErrInterrupted,
+		"context.DeadlineExceeded": context.DeadlineExceeded, "context.Canceled": context.Canceled, "arke.ErrInterrupted": patterns.ErrInterrupted,
 		"arke.ErrUnauthorized": patterns.ErrUnauthorized, "arke.ErrTooLarge": patterns.ErrTooLarge,
 		"arke.ErrTooMany": patterns.ErrTooMany, "arke.ErrClosed": patterns.ErrClosed,
 	}

@@ -316,7 +316,8 @@
 // lanes fill up, requests to it are refused as overloaded, publications become
 // gaps, replies stand in line up to the limits of calls, and are "interrupted"
 // beyond them. Who does not read for 30 s, or asks for ever more, loses its
-// session.
+// session. One that is idle costs about 37 KB: a relay had 26.1 MB before 1,000 of them
+// attached, and 63.3 MB after (go run ./tests/measure -only memory).
 //
 // [Totals] bound what all clients together make the relay hold. Each has a little
 // of its own that nobody can take; what is beyond is shared: a client alone may have

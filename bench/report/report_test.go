@@ -84,6 +84,7 @@ func TestResultsAreWritten(t *testing.T) {
 	latency, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	require.NoError(t, err)
 	r := Results{
+		Command: "bin/bench -rounds 1",
 		Systems: []System{{Name: "arke", Version: "1"}, {Name: "zenoh", Skipped: "no cargo"}},
 		Samples: []driver.Sample{
 			{System: "arke", Workload: "1to1-1k", Rate: 2e5, CPU: 3, Lost: 4, Told: 4, Expected: 10},
@@ -98,7 +99,7 @@ func TestResultsAreWritten(t *testing.T) {
 	require.NoError(t, err)
 	for _, want := range []string{
 		"| topic 1→1, 1 KB, embedded | rate | arke / nats | ≥ 1.5 | 2.00 (2.00–2.00) | yes |",
-		"4 lost (4 told) of 10", "| mangos | failed: ended |", "skipped: no cargo", "4952 µs", "1to1-1k.svg",
+		"Made by `bin/bench -rounds 1`", "4 lost (4 told) of 10", "| mangos | failed: ended |", "skipped: no cargo", "4952 µs", "1to1-1k.svg",
 	} {
 		require.Contains(t, string(text), want)
 	}

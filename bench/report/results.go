@@ -21,6 +21,7 @@ import (
 // Results is everything that a run of the benchmark has found: the form of
 // results.json.
 type Results struct {
+	Command string          `json:"command,omitempty"` // that made it; "" = that of make bench-peers
 	Machine driver.Machine  `json:"machine"`
 	Systems []System        `json:"systems"`
 	Samples []driver.Sample `json:"samples"`
@@ -129,7 +130,7 @@ func (r Results) markdown(plots []string) string {
 	}
 	slices.Sort(rounds)
 	rounds = slices.Compact(rounds)
-	fmt.Fprintf(&b, "# Arke beside its peers: results\n\nMade by `make bench-peers`; [README.md](../README.md) says how. Rounds of each system: %s; systems take turns in each.\n\n", join(rounds))
+	fmt.Fprintf(&b, "# Arke beside its peers: results\n\nMade by `%s`; [README.md](../README.md) says how. Rounds of each system: %s; systems take turns in each.\n\n", cmp.Or(r.Command, "make bench-peers"), join(rounds))
 	fmt.Fprintf(&b, "Machine: %s, %d cores, %.0f GB, Linux %s, Go %s. All on loopback.\n", m.CPU, m.Cores, float64(m.MemoryB)/1e9, m.Kernel, m.Go)
 	fmt.Fprintf(&b, "Raw figures: [results.json](results.json). Below: [bars](#bars), [plots](#plots), [each workload](#workloads), [systems and versions](#systems).\n")
 	Glance(&b, r.Samples)

@@ -50,7 +50,7 @@
 //
 //	arke relay --key-file prod.arke --admin :9740      # 127.0.0.1:9740
 //	curl -s localhost:9740/readyz                      # why it is not ready, if so
-//	curl -s -X PUT localhost:9740/log-level -d '{"level":"debug"}'
+//	curl -s -X PUT localhost:9740/log-level -d level=debug
 //	arke status --explain arke_dropped_total           # what a number means
 //
 // Ready means that the relay has joined and settled, or that it was given no seeds
@@ -135,7 +135,7 @@
 // Commands with --json print one object per line, failures and wrong usage too
 // ("outcome", "error"). The exit status says what happened; arke request --help has
 // the list. arke survey and arke broadcast end with 0 if nobody is missing, else with
-// the status of the first missing member. arke tunnel ends with 2 if the member reset
-// the tunnel, and with 7 if its node was lost. arke publish says when nobody listens,
-// and fails then with --need 1.
+// the status of the first missing member; a survey that every member refuses ends with
+// 2. arke tunnel ends with 2 if the member reset the tunnel, and with 7 if its node was
+// lost. arke publish says when nobody listens, and fails then with --need 1.
 package main

@@ -11,9 +11,10 @@
 //
 // # When a connection breaks, and when the relay is gone
 //
-// The client attaches again by itself: at once, then after pauses of 20 ms to 1 s,
-// less up to a half at random so that the clients of one relay do not come back in
-// step. While both processes live that is only a delay: the session goes on, and
+// The client attaches again by itself: within 10 ms, or up to 200 ms if connections
+// did not last for a second; then after pauses of 20 ms, doubled up to 200 ms, less up
+// to a half. Each has a part at random so that the clients of one relay do not come
+// back in step. While both processes live that is only a delay: the session goes on, and
 // nothing is lost. It ends when the relay says Goodbye, is another one, or is not
 // there: refuses two dials, or is not heard for 15 s.
 //

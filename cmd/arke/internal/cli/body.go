@@ -206,6 +206,8 @@ const (
 	// says otherwise; mostBytes is the most that it can say.
 	topicBytes = 1 << 20
 	mostBytes  = 16 << 20
+	// headerBytes bounds the headers of any message.
+	headerBytes = 16 << 10
 )
 
 // messageSize is the size of a message as limits count it, or a few bytes less.

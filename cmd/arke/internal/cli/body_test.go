@@ -79,11 +79,12 @@ func TestSizesAndTheWayOutAreInTooLarge(t *testing.T) {
 	for _, part := range []string{"2.50 MiB", "takes 1 MiB", "--message-bytes", "16 MiB", "'arke tunnel geo'", "no handler ran"} {
 		require.Contains(t, large, part)
 	}
-	reply := explain(&clusterError{cluster: "geo", size: 5, err: patterns.ErrTooLarge})
-	for _, part := range []string{"5 bytes", "the reply", "'arke tunnel geo'"} {
-		require.Contains(t, reply, part)
+	small := explain(&clusterError{cluster: "geo", size: 2048, err: patterns.ErrTooLarge})
+	for _, part := range []string{"2.0 KiB", "no handler ran", "--message-bytes", "headers", "'arke tunnel geo'"} {
+		require.Contains(t, small, part)
 	}
-	require.NotContains(t, reply, "no handler ran", "one has, where the reply is too large")
+	require.NotContains(t, small, "1 MiB", "that member takes less")
+	require.NotContains(t, small, "reply", "one that is too large is a remote error")
 	topic := explain(&topicError{topic: "a.b", size: 3 << 20, err: patterns.ErrTooLarge})
 	for _, part := range []string{"3 MiB", "takes 1 MiB", "in parts"} {
 		require.Contains(t, topic, part)
@@ -113,6 +114,9 @@ func TestPublishingToNobodyIsSaid(t *testing.T) {
 	err := p.run(t.Context(), &press{nodes: 1})
 	require.Equal(t, 3, exitCode(err))
 	require.Equal(t, "1 node took message 1 of a.b, --need is 2: start subscribers, with 'arke subscribe a.b'", explain(err))
+	c := newConsole("")
+	require.Equal(t, 3, exitCode(tellPublished(c.App, p, err)))
+	require.Equal(t, "no_members", c.objects(t)[0]["outcome"], "as the exit status says")
 }
 
 func TestSenderIsNamedOnATerminal(t *testing.T) {

@@ -45,7 +45,7 @@
 //	4  overloaded: every member refused
 //	5  unreachable: no member, or no relay, could be reached
 //	6  the deadline passed
-//	7  interrupted: the link was lost after sending, the handler may have run
+//	7  interrupted: the member's process was lost after sending, the handler may have run
 //	8  unauthorized
 //	9  message too large
 //	10 sim: an assertion does not hold, or a checker found something

@@ -18,15 +18,16 @@ import (
 
 // statusError is an error that chooses its exit status.
 type statusError struct {
-	code int
-	text string
+	code    int
+	text    string
+	outcome patterns.Outcome // that the status stands for; 0 = it is arke sim's
 }
 
 func (e *statusError) Error() string { return e.text }
 
 // ended is the error of a command that ends with that outcome, which is not the best.
 func ended(o patterns.Outcome, format string, args ...any) error {
-	return &statusError{max(patterns.ExitStatus(o), 1), fmt.Sprintf(format, args...)}
+	return &statusError{max(patterns.ExitStatus(o), 1), fmt.Sprintf(format, args...), o}
 }
 
 // clusterError is an error of a call to a cluster.
@@ -114,8 +115,11 @@ func exitCode(err error) int {
 // outcomeOf returns the outcome that err stands for, also where no relay could
 // be asked.
 func outcomeOf(err error) patterns.Outcome {
+	var status *statusError
 	var attach *attachError
 	switch {
+	case errors.As(err, &status) && status.outcome != 0:
+		return status.outcome
 	case errors.Is(err, patterns.ErrUnauthorized):
 		return patterns.OutcomeUnauthorized
 	case errors.Is(err, patterns.ErrTooMany):
@@ -234,15 +238,16 @@ func refusal(err error) string {
 	return ""
 }
 
-// explainSize says what is too large, how much may be sent, and what to do.
+// explainSize says what is too large, how much may be sent, and what to do. It is never
+// the reply: then the member has refused, and in a survey it is missing.
 func explainSize(e *clusterError) string {
 	const way = "send less at once, or send it through 'arke tunnel %s'"
 	if e.size > topicBytes {
 		return fmt.Sprintf("the message of %s is too large for %s, no handler ran: a member takes %s, with headers, or what its --message-bytes says (%s at most); "+way,
 			sizeText(e.size), e.cluster, sizeText(topicBytes), sizeText(mostBytes), e.cluster)
 	}
-	return fmt.Sprintf("the message of %s, its headers, or the reply is too large for %s: a member takes %s, or what its --message-bytes says, and a reply has %s at most; "+way,
-		sizeText(e.size), e.cluster, sizeText(topicBytes), sizeText(mostBytes), e.cluster)
+	return fmt.Sprintf("the message of %s is too large for %s, no handler ran: a member takes what its --message-bytes says, of which headers are %s at most; "+way,
+		sizeText(e.size), e.cluster, sizeText(headerBytes), e.cluster)
 }
 
 // explain says why an open tunnel has ended.

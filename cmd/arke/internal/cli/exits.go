@@ -29,6 +29,7 @@ func meanings() map[patterns.Outcome]string {
 		patterns.OutcomeInterrupted:  "interrupted",
 		patterns.OutcomeUnauthorized: "unauthorized",
 		patterns.OutcomeTooLarge:     "too large",
+		patterns.OutcomeTooMany:      "too many clients", // the relay takes no more
 	}
 }
 
@@ -45,7 +46,8 @@ func usual(outcomes ...patterns.Outcome) []end {
 // is particular to the command.
 func calls(own ...end) []end {
 	all := usual(patterns.OutcomeRemoteError, patterns.OutcomeNoMembers, patterns.OutcomeOverloaded, patterns.OutcomeUnreachable,
-		patterns.OutcomeDeadline, patterns.OutcomeInterrupted, patterns.OutcomeUnauthorized, patterns.OutcomeTooLarge)
+		patterns.OutcomeDeadline, patterns.OutcomeInterrupted, patterns.OutcomeUnauthorized, patterns.OutcomeTooLarge,
+		patterns.OutcomeTooMany)
 	for _, e := range own {
 		if i := slices.IndexFunc(all, func(u end) bool { return u.outcome == e.outcome }); i >= 0 {
 			all[i] = e
@@ -57,13 +59,12 @@ func calls(own ...end) []end {
 }
 
 // staying returns how a command may end badly that stays until a signal: with
-// what was late then, and what there may be too many of, if anything.
+// what was late then, and what there may be too many of; "" = clients of the relay only.
 func staying(late, tooMany string) []end {
-	all := []end{{patterns.OutcomeUnreachable, "no relay"}, {patterns.OutcomeDeadline, late}, {patterns.OutcomeUnauthorized, ""}}
-	if tooMany != "" {
-		all = append(all, end{patterns.OutcomeTooMany, tooMany})
+	return []end{
+		{patterns.OutcomeUnreachable, "no relay"}, {patterns.OutcomeDeadline, late}, {patterns.OutcomeUnauthorized, ""},
+		{patterns.OutcomeTooMany, tooMany},
 	}
-	return all
 }
 
 // exits writes for a command's help with which statuses it ends: their numbers

@@ -41,7 +41,7 @@ If nobody listens, standard error says so. With --need N that is a failure:
 the command ends at the first message that fewer than N nodes accept.
 
 ` + exits("all are on their way", append([]end{{patterns.OutcomeNoMembers, "fewer than --need nodes took a message"}},
-			usual(patterns.OutcomeUnreachable, patterns.OutcomeDeadline, patterns.OutcomeUnauthorized, patterns.OutcomeTooLarge)...)...),
+			usual(patterns.OutcomeUnreachable, patterns.OutcomeDeadline, patterns.OutcomeUnauthorized, patterns.OutcomeTooLarge, patterns.OutcomeTooMany)...)...),
 		Example: `  arke publish weather.berlin.temperature 21.5
   arke publish orders.new @order.json --need 1
   arke publish load.test hello --count 10000 --rate 500
@@ -224,7 +224,7 @@ With --queue each message goes to one subscriber of the group. If that one ends
 by --count, the messages that it has not printed go to nobody. Standard error
 says how many.
 
-` + exits("ended by a signal or by --count", staying("what waited was not printed in time after the signal", "too many subscriptions")...),
+` + exits("ended by a signal or by --count", staying("what waited was not printed in time after the signal", "too many subscriptions or clients")...),
 		Example: `  arke subscribe 'weather.*.temperature'
   arke subscribe 'orders.>' --queue billing --json
   arke subscribe alarm --count 1 && say alarm`,

@@ -253,7 +253,7 @@ func statusCommand(a App) *cobra.Command {
 start at 0 when the relay starts. --json shows more of them, and whole peer ids. --explain says what
 one of them means, and needs no relay.
 
-` + exits("it answered", end{patterns.OutcomeUnreachable, "no relay"}, end{patterns.OutcomeUnauthorized, ""}),
+` + exits("it answered", append([]end{{patterns.OutcomeUnreachable, "no relay"}}, usual(patterns.OutcomeUnauthorized, patterns.OutcomeTooMany)...)...),
 		Example: `  arke status
   arke status --watch 2s
   arke status --json | jq '.links[].peer'
@@ -528,7 +528,8 @@ A state other than live means that callers leave the member out for a while. A n
 has the name that it has given itself, as far as this relay knows, and the end of
 its peer id; --json shows all of it.
 
-` + exits("there are some", end{patterns.OutcomeNoMembers, "nobody serves it"}, end{patterns.OutcomeUnreachable, ""}, end{patterns.OutcomeUnauthorized, ""}),
+` + exits("there are some", append([]end{{patterns.OutcomeNoMembers, "nobody serves it"}},
+			usual(patterns.OutcomeUnreachable, patterns.OutcomeUnauthorized, patterns.OutcomeTooMany)...)...),
 		Example: `  arke members zones
   arke members zones --json | jq -r .peer`,
 		Args: calling(1),

@@ -327,7 +327,7 @@ when the message is in that member's queue. The member's work comes later.
 
 ` + exits("accepted", calls(end{patterns.OutcomeRemoteError, "the member takes no pushes"},
 			end{patterns.OutcomeInterrupted, "interrupted (it may have been accepted)"})...),
-		Example: `  arke push thumbnails photo-17.jpg
+		Example: `  arke push thumbnails @photo-17.jpg
   arke push orders @order.json --wait --timeout 1m`,
 		Args: calling(2),
 	}

@@ -68,7 +68,7 @@ The command prints "arke serve ready" when the member is registered. If the
 relay restarts, the member registers again. SIGTERM or Ctrl-C drains: the member
 accepts no new requests and finishes those it has. A second signal ends at once.
 
-` + exits("all was finished after a signal", staying("something was cut off after 30 s", "too many members of one program")...),
+` + exits("all was finished after a signal", staying("something was cut off after 30 s", "too many members or clients")...),
 		Example: `  arke serve echo --echo --tunnel-echo
   arke serve count --exec 'wc -c' --concurrency 4
   arke serve sort --tunnel-exec sort`,
@@ -423,7 +423,7 @@ direction only; the command ends when the member has ended, too.
 
 ` + exits("both have ended in good order", calls(end{patterns.OutcomeRemoteError, "the member reset the tunnel"},
 			end{patterns.OutcomeDeadline, "deadline of the opening"}, end{patterns.OutcomeInterrupted, "the link to the member was lost"},
-			end{patterns.OutcomeTooMany, "too many tunnels"})...),
+			end{patterns.OutcomeTooMany, "too many tunnels or clients"})...),
 		Example: `  arke serve sort --tunnel-exec sort &
   arke tunnel sort <words.txt >sorted.txt`,
 		Args: calling(1),
