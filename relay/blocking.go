@@ -68,7 +68,7 @@ func (b *blocking) ServePublication(p patterns.Publication) {
 	ids := []uint64{b.id}
 	if t.c.tooLarge(len(tail)) {
 		t.c.relay.count.drop(dropBadPublication)
-		t.miss(ids, loss{1, true, wire.GapLost, p.From})
+		t.miss(ids, patterns.Gap{From: p.From, Missed: 1, Exact: true, Reason: patterns.GapLost})
 		return
 	}
 	ok, waited := b.wait(size)
@@ -77,7 +77,7 @@ func (b *blocking) ServePublication(p patterns.Publication) {
 	}
 	if !ok {
 		t.c.relay.count.drop(dropSlowPublication)
-		t.miss(ids, loss{1, true, wire.GapSlow, p.From})
+		t.miss(ids, patterns.Gap{From: p.From, Missed: 1, Exact: true, Reason: patterns.GapSlow})
 		return
 	}
 	m := wire.LeafPublication{Publisher: p.From, Topic: p.Topic, Subscriptions: ids}

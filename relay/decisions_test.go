@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/internal/proof"
 	"github.com/arke-mesh/arke/relay/policy"
 )
@@ -70,12 +71,12 @@ func TestEveryDropHasAName(t *testing.T) {
 func TestLossesAreToldTogether(t *testing.T) {
 	var l losses
 	require.True(t, l.empty())
-	l.add([]uint64{1, 2}, loss{1, true, wire.GapSlow, "p"})
-	l.add([]uint64{1, 2}, loss{2, true, wire.GapSlow, "p"})
-	l.add([]uint64{3}, loss{3, true, wire.GapSlow, "p"})
-	l.add([]uint64{2}, loss{0, false, wire.GapRelay, "q"})
-	l.add([]uint64{3}, loss{1, true, wire.GapSlow, "q"})
-	l.add([]uint64{4}, loss{1, true, wire.GapSlow, "q"})
+	l.add([]uint64{1, 2}, patterns.Gap{From: "p", Missed: 1, Exact: true, Reason: patterns.GapSlow})
+	l.add([]uint64{1, 2}, patterns.Gap{From: "p", Missed: 2, Exact: true, Reason: patterns.GapSlow})
+	l.add([]uint64{3}, patterns.Gap{From: "p", Missed: 3, Exact: true, Reason: patterns.GapSlow})
+	l.add([]uint64{2}, patterns.Gap{From: "q", Reason: patterns.GapRelay})
+	l.add([]uint64{3}, patterns.Gap{From: "q", Missed: 1, Exact: true, Reason: patterns.GapSlow})
+	l.add([]uint64{4}, patterns.Gap{From: "q", Missed: 1, Exact: true, Reason: patterns.GapSlow})
 	l.forget(4)
 	var told []wire.Gap
 	for !l.empty() {

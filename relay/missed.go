@@ -4,51 +4,34 @@
 package relay
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
 )
 
-// loss is what some subscriptions of a client have missed.
-type loss struct {
-	count     uint64
-	exact     bool
-	reason    wire.GapReason
-	publisher string // "" = several
-}
-
 // losses are what the subscriptions of one client have missed and were not told
-// yet: at most one loss for each reason, so that they are bounded. Pure; the zero
+// yet: at most one gap for each reason, so that they are bounded. Pure; the zero
 // value is empty.
 type losses struct {
-	of    map[uint64][]loss // by subscription; none is empty
-	order []uint64          // of the subscriptions in of
+	of    map[uint64]patterns.Gaps // by subscription; none is empty
+	order []uint64                 // of the subscriptions in of
 }
 
 // empty says that all was told.
 func (l *losses) empty() bool { return len(l.order) == 0 }
 
 // add takes in that some subscriptions miss something.
-func (l *losses) add(ids []uint64, x loss) {
+func (l *losses) add(ids []uint64, g patterns.Gap) {
 	if l.of == nil {
-		l.of = make(map[uint64][]loss)
+		l.of = make(map[uint64]patterns.Gaps)
 	}
 	for _, id := range ids {
-		list, ok := l.of[id]
-		if !ok {
+		if l.of[id] == nil {
 			l.order = append(l.order, id)
 		}
-		i := slices.IndexFunc(list, func(y loss) bool { return y.reason == x.reason })
-		if i < 0 {
-			l.of[id] = append(list, x)
-			continue
-		}
-		y := &list[i]
-		y.count += x.count
-		y.exact = y.exact && x.exact
-		if y.publisher != x.publisher {
-			y.publisher = ""
-		}
+		l.of[id] = l.of[id].Add(g)
 	}
 }
 
@@ -56,7 +39,9 @@ func (l *losses) add(ids []uint64, x loss) {
 // miss the same. told takes it out.
 func (l *losses) next() wire.Gap {
 	first := l.of[l.order[0]][0]
-	g := wire.Gap{Missed: first.count, Exact: first.exact, Reason: first.reason, Publisher: first.publisher}
+	g := wire.Gap{
+		Missed: first.Missed, Exact: first.Exact, Reason: cmp.Or(gapReasons[first.Reason], wire.GapLost), Publisher: first.From,
+	}
 	for _, id := range l.order {
 		if l.of[id][0] == first {
 			g.Subscriptions = append(g.Subscriptions, id)

@@ -4,7 +4,6 @@
 package relay
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -141,7 +140,7 @@ func (l *listener) settle() {
 			overlay.Sleep(l.t.c.ctx, l.t.c.relay.clock, "relay/pause", time.Second)
 			continue
 		default: // the others had what came, or nobody
-			l.t.miss([]uint64{l.id}, loss{reason: wire.GapRelay})
+			l.t.miss([]uint64{l.id}, patterns.Gap{Reason: patterns.GapRelay})
 		}
 		l.mu.Lock()
 		l.at = listen
@@ -172,7 +171,7 @@ func (t *topics) Deliver(d *pubsub.Delivery, ids []uint64) {
 		n := slices.IndexFunc(tails, func(tail []byte) bool { return t.c.tooLarge(len(tail)) })
 		if n == 0 {
 			t.c.relay.count.add(dropBadPublication, len(ids))
-			t.miss(ids, loss{1, true, wire.GapLost, publisher})
+			t.miss(ids, patterns.Gap{From: publisher, Missed: 1, Exact: true, Reason: patterns.GapLost})
 			tails = tails[1:]
 			continue
 		}
@@ -200,14 +199,12 @@ func (t *topics) send(head []byte, tails [][]byte, ids []uint64, publisher strin
 	if err == session.ErrLaneFull {
 		missed := len(tails) - n
 		t.c.relay.count.add(dropSlowPublication, missed*len(ids))
-		t.miss(ids, loss{uint64(missed), true, wire.GapSlow, publisher})
+		t.miss(ids, patterns.Gap{From: publisher, Missed: uint64(missed), Exact: true, Reason: patterns.GapSlow})
 	}
 }
 
 // Gap implements pubsub.Sink.
-func (t *topics) Gap(g patterns.Gap, ids []uint64) {
-	t.miss(ids, loss{g.Missed, g.Exact, cmp.Or(gapReasons[g.Reason], wire.GapLost), g.From})
-}
+func (t *topics) Gap(g patterns.Gap, ids []uint64) { t.miss(ids, g) }
 
 // gapReasons are the reasons as they travel; others are wire.GapLost.
 var gapReasons = map[patterns.GapReason]wire.GapReason{
@@ -217,9 +214,9 @@ var gapReasons = map[patterns.GapReason]wire.GapReason{
 
 // miss has the client told of a loss, as soon as there is room: before that,
 // nothing else is sent to its subscriptions.
-func (t *topics) miss(ids []uint64, x loss) {
+func (t *topics) miss(ids []uint64, g patterns.Gap) {
 	t.mu.Lock()
-	t.lost.add(ids, x)
+	t.lost.add(ids, g)
 	start := !t.tell() && !t.telling
 	t.telling = t.telling || start
 	t.mu.Unlock()

@@ -13,7 +13,7 @@ type backlog struct {
 	limits limits
 
 	waiting queue
-	last    *gaps // those behind the last message; nil = none
+	last    *patterns.Gaps // those behind the last message; nil = none
 
 	delivered uint64
 	missed    uint64
@@ -77,21 +77,21 @@ func (b *backlog) miss(p *patterns.Publication) { b.gap(slow(p)) }
 // gap notes that messages are missing behind all that wait.
 func (b *backlog) gap(g patterns.Gap) {
 	b.missed += g.Missed
-	b.last = b.last.with(g)
+	b.last = with(b.last, g)
 }
 
 // dropOldest drops the first message and leaves a gap in its place.
 func (b *backlog) dropOldest() {
 	p, before := b.waiting.pop()
 	b.missed++
-	here := before.with(slow(&p))
+	here := with(before, slow(&p))
 	behind := &b.last
 	if b.waiting.Len() > 0 {
 		behind = &b.waiting.first().before
 	}
 	if *behind != nil {
 		for _, g := range **behind {
-			here = here.with(g)
+			here = with(here, g)
 		}
 	}
 	*behind = here
@@ -99,7 +99,7 @@ func (b *backlog) dropOldest() {
 
 // take returns what the subscriber gets next: gaps, or a message where there are none;
 // ok is false if nothing waits.
-func (b *backlog) take() (p patterns.Publication, g *gaps, ok bool) {
+func (b *backlog) take() (p patterns.Publication, g *patterns.Gaps, ok bool) {
 	if b.waiting.Len() == 0 {
 		g, b.last = b.last, nil
 		return p, g, g != nil
@@ -126,11 +126,11 @@ func (b *backlog) abandon() (n uint64) {
 func (b *backlog) empty() bool { return b.waiting.Len() == 0 && b.last == nil }
 
 // with adds g to the gaps at one place, of which there may be none.
-func (s *gaps) with(g patterns.Gap) *gaps {
+func with(s *patterns.Gaps, g patterns.Gap) *patterns.Gaps {
 	if s == nil {
-		return &gaps{g}
+		return &patterns.Gaps{g}
 	}
-	*s = s.add(g)
+	*s = s.Add(g)
 	return s
 }
 

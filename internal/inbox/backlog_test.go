@@ -249,7 +249,7 @@ func numberOf(p patterns.Publication) (number int) {
 	return number
 }
 
-func sum(g *gaps) (n uint64) {
+func sum(g *patterns.Gaps) (n uint64) {
 	if g == nil {
 		return 0
 	}

@@ -161,7 +161,7 @@ func unlock(b *Inbox) {
 
 // take returns what is delivered next: a message, if there is no gap before it. If
 // nothing is, the inbox is not busy any more.
-func (b *Inbox) take() (p patterns.Publication, g *gaps, ok bool) {
+func (b *Inbox) take() (p patterns.Publication, g *patterns.Gaps, ok bool) {
 	b.mu.Lock()
 	p, g, ok = b.backlog.take()
 	admitted := b.admitLocked()
@@ -185,7 +185,7 @@ func (b *Inbox) settleLocked() {
 }
 
 // deliver calls the subscriber with the gaps, or else with the message.
-func (b *Inbox) deliver(p patterns.Publication, g *gaps) {
+func (b *Inbox) deliver(p patterns.Publication, g *patterns.Gaps) {
 	defer func() {
 		if r := recover(); r != nil {
 			b.set.panics.Add(1)

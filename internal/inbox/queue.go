@@ -20,9 +20,9 @@ type queue struct {
 // first.
 type place struct {
 	one    *patterns.Publication
-	run    *Run  // in place of one, if not nil
-	bytes  int   // of all of them
-	before *gaps // nil = none
+	run    *Run           // in place of one, if not nil
+	bytes  int            // of all of them
+	before *patterns.Gaps // nil = none
 }
 
 // Len returns how many messages wait.
@@ -42,7 +42,7 @@ func (q *queue) push(p place) {
 func (q *queue) first() *place { return q.places.First() }
 
 // pop takes out the first message, and the gaps before it; there must be one.
-func (q *queue) pop() (p patterns.Publication, before *gaps) {
+func (q *queue) pop() (p patterns.Publication, before *patterns.Gaps) {
 	at := q.first()
 	size, before := at.bytes, at.before
 	if at.run == nil {

@@ -1,16 +1,14 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package inbox
+package patterns
 
-import "github.com/arke-mesh/arke/patterns"
-
-// gaps are the gaps that stand at one place, between two messages: at most one
+// Gaps are the gaps that stand at one place, between two messages: at most one
 // for each reason, in the order of their first messages.
-type gaps []patterns.Gap
+type Gaps []Gap
 
-// add takes a gap in, and merges it with that of the same reason.
-func (s gaps) add(g patterns.Gap) gaps {
+// Add takes a gap in, and merges it with that of the same reason.
+func (s Gaps) Add(g Gap) Gaps {
 	for i := range s {
 		if s[i].Reason == g.Reason {
 			s[i] = merged(s[i], g)
@@ -21,7 +19,7 @@ func (s gaps) add(g patterns.Gap) gaps {
 }
 
 // merged is one gap in place of two that stand side by side.
-func merged(a, b patterns.Gap) patterns.Gap {
+func merged(a, b Gap) Gap {
 	if a.From != b.From {
 		a.From = ""
 	}
