@@ -375,7 +375,7 @@ func (a *anchor) judge(now time.Time, b *book) bool {
 		b.reaches = reaches
 		a.finder.connect(now, u.anchorSet, reaches)
 	}
-	settled, ask := u.step(now, a.self, consults, a.peers.linkUp)
+	settled, ask := u.step(now, a.self, &a.finder.settling, consults, a.peers.linkUp)
 	for _, p := range ask {
 		a.out.send(p, &hintMsg{cid: b.cid(), wantReply: true, anchors: u.anchorSet.anchors})
 	}
@@ -444,7 +444,7 @@ func (a *anchor) close(now time.Time, b *book) {
 	if b.sharded {
 		return
 	}
-	if at := b.authority.orphaned().Add(settleTime); now.Before(at) {
+	if at := b.authority.orphaned().Add(a.finder.settling.time(now)); now.Before(at) {
 		b.authority.plan(at)
 		a.plans.plan(b, b.authority.next())
 		return

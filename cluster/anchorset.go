@@ -41,8 +41,10 @@ type finder struct {
 	changed time.Time            // when the routing table last changed, or the node started
 	doubted *anchorSet           // that this node said it is far from, without knowing where its anchors are at home
 	doubt   time.Time            // since when
-	recent  []linkChange         // of the last settleTime
+	recent  []linkChange         // of the time that settling takes
 	events  []security.ClusterID // whose ring changed; the control core drains it
+
+	settling settling
 }
 
 // linkChange is a peer that came, went, fell silent or spoke again.
@@ -51,10 +53,10 @@ type linkChange struct {
 	at time.Time
 }
 
-func newFinder(now time.Time, r *peerTable, d *prng, out *outbox, nearest func(overlay.Key, int) []peer.ID) *finder {
+func newFinder(now time.Time, r *peerTable, d *prng, out *outbox, nearest func(overlay.Key, int) []peer.ID, trip func() (time.Duration, bool)) *finder {
 	return &finder{
 		peers: r, rng: d, out: out, nearest: nearest,
-		changed: now,
+		changed: now, settling: settling{trip: trip},
 	}
 }
 
@@ -67,7 +69,7 @@ func (f *finder) use(now time.Time, cid security.ClusterID) *anchorSet {
 		f.read(g)
 		f.decide(now, g)
 		g.moved(f.unchangedSince(g))
-		g.stands(now)
+		g.stands(now, f.settling.time(now))
 	}
 	g.users++
 	return g
@@ -226,8 +228,9 @@ func (f *finder) delay(g *anchorSet) time.Duration {
 
 // peerChanged notes that p can be reached again, or no longer.
 func (f *finder) peerChanged(now time.Time, p peer.ID) {
+	settles := f.settling.time(now)
 	f.recent = slices.DeleteFunc(f.recent, func(c linkChange) bool {
-		return c.peer == p || !now.Before(c.at.Add(settleTime))
+		return c.peer == p || !now.Before(c.at.Add(settles))
 	})
 	who := placed{p, placeOfPeer(p)}
 	f.recent = append(f.recent, linkChange{who, now})
@@ -525,8 +528,8 @@ func (g *anchorSet) decide(now time.Time, r *peerTable) bool {
 func (g *anchorSet) moved(at time.Time) { g.since = &at }
 
 // stands is since when the anchors are these; zero = for so long that all has settled.
-func (g *anchorSet) stands(now time.Time) (since time.Time) {
-	if g.since != nil && now.Before(g.since.Add(settleTime)) {
+func (g *anchorSet) stands(now time.Time, settles time.Duration) (since time.Time) {
+	if g.since != nil && now.Before(g.since.Add(settles)) {
 		return *g.since
 	}
 	g.since = nil

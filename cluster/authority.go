@@ -11,9 +11,8 @@ import (
 
 // Times of authority: an anchor calls a cluster empty only if it can know.
 const (
-	settleTime  = 1500 * time.Millisecond // alone, or with the same neighbours, for so long
-	hintRetry   = 500 * time.Millisecond  // a co-anchor that did not answer is asked again
-	hintRefresh = 3 * time.Second         // an answer is asked for again after this, doubled each time …
+	hintRetry   = 500 * time.Millisecond // a co-anchor that did not answer is asked again
+	hintRefresh = 3 * time.Second        // an answer is asked for again after this, doubled each time …
 	hintLongest = time.Minute
 	hintGrace   = 3 * time.Second // … and believed for so much longer
 )
@@ -78,10 +77,10 @@ type opinion struct {
 // step says whether this node may call the cluster empty, and which co-anchors
 // to ask now so that it can as soon as possible: none unless it consults, because somebody
 // watches and there is no lease. linked says who can be asked.
-func (u *authority) step(now time.Time, self peer.ID, consults bool, linked func(peer.ID) bool) (settled bool, ask []peer.ID) {
+func (u *authority) step(now time.Time, self peer.ID, s *settling, consults bool, linked func(peer.ID) bool) (settled bool, ask []peer.ID) {
 	if !consults {
-		u.rest(now)
-		return u.grounded(now, self), nil
+		u.rest(now, s)
+		return u.grounded(now, self, s), nil
 	}
 	u.wait().next = time.Time{}
 	ask = u.consult(now, self, linked)
@@ -96,12 +95,12 @@ func (u *authority) step(now time.Time, self peer.ID, consults bool, linked func
 			other = other || u.anchorSet.isOther(o.peer)
 		}
 	}
-	return u.grounded(now, self) && u.anchorSet.decides(agree, other), ask
+	return u.grounded(now, self, s) && u.anchorSet.decides(agree, other), ask
 }
 
 // rest forgets what need not be waited for while nobody is consulted.
-func (u *authority) rest(now time.Time) {
-	if at := u.orphaned(); now.Before(at.Add(settleTime)) {
+func (u *authority) rest(now time.Time, s *settling) {
+	if at := u.orphaned(); now.Before(at.Add(s.time(now))) {
 		u.waits = &waiting{orphaned: at}
 	} else {
 		u.waits = nil
@@ -112,16 +111,16 @@ func (u *authority) rest(now time.Time) {
 // one, and has had the same neighbours for a while; to be alone is a
 // neighbourhood too. A member whose link broke gets as much time to come back.
 // If only time is missing it plans to look again.
-func (u *authority) grounded(now time.Time, self peer.ID) bool {
+func (u *authority) grounded(now time.Time, self peer.ID, s *settling) bool {
 	if !u.anchorSet.isAnchor(self) || u.anchorSet.unsure {
 		return false
 	}
-	from := u.anchorSet.stands(now)
+	from := u.anchorSet.stands(now, s.time(now))
 	if at := u.orphaned(); at.After(from) {
 		from = at
 	}
-	if at := from.Add(settleTime); now.Before(at) {
-		u.plan(at)
+	if over, next := s.over(now, from); !over {
+		u.plan(next)
 		return false
 	}
 	return true

@@ -72,7 +72,7 @@ func New(cfg Config) (*Clusters, error) {
 		c: c, log: cfg.Logger.Named("cluster"), holds: make(map[peer.ID]func()), needs: make(map[peer.ID]func()), ring: make(chan struct{}, 1),
 		control: newControl(c.start, controlConfig{
 			key: seam.Key, network: cfg.Network, incarnation: cfg.Incarnation, zone: cfg.Zone, home: cfg.Home, certificates: cfg.Certificates,
-			addrs: cfg.Overlay.Addrs, nearest: cfg.Overlay.Nearest, keys: cfg.Keys,
+			addrs: cfg.Overlay.Addrs, nearest: cfg.Overlay.Nearest, trip: cfg.Overlay.LongestTrip, keys: cfg.Keys,
 			ephemeral: cfg.Ephemeral, rand: records, seed: binary.LittleEndian.Uint64(seed[:]), drops: c.drops,
 		}),
 	}

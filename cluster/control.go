@@ -36,6 +36,7 @@ type controlConfig struct {
 	home        string
 	addrs       func() []string
 	nearest     func(key overlay.Key, k int) []peer.ID
+	trip        func() (time.Duration, bool) // Network.LongestTrip; nil = none is long
 	keys        func(name string) *security.Cluster
 	rand        io.Reader                                  // seals records
 	ephemeral   func(cluster string) security.EphemeralKey // nil = there is none
@@ -54,6 +55,9 @@ func newControl(now time.Time, cfg controlConfig) *control {
 	if cfg.ephemeral == nil {
 		cfg.ephemeral = func(string) (none security.EphemeralKey) { return none }
 	}
+	if cfg.trip == nil {
+		cfg.trip = func() (time.Duration, bool) { return 0, true }
+	}
 	if cfg.shards == (shardLimits{}) {
 		cfg.shards = usualShards()
 	}
@@ -62,7 +66,7 @@ func newControl(now time.Time, cfg controlConfig) *control {
 		out: out, rng: &rng, drops: cfg.drops, certificates: cfg.certificates,
 	}
 	b.peers = newPeerTable(b.self, cfg.addrs, &rng, out)
-	b.finder = newFinder(now, b.peers, &rng, out, cfg.nearest)
+	b.finder = newFinder(now, b.peers, &rng, out, cfg.nearest, cfg.trip)
 	b.claims = &claims{base: b, at: make(map[peer.ID]*claim)}
 	b.epochs = &epochTable{self: b.self, keys: cfg.keys, terms: make(map[string]*term)}
 	return &control{
@@ -75,7 +79,7 @@ func newControl(now time.Time, cfg controlConfig) *control {
 		registrar: &registrar{
 			base: b, incarnation: cfg.incarnation, zone: cfg.zone, here: whereabouts{ask: cfg.addrs}, rand: cfg.rand, ephemeral: cfg.ephemeral,
 			leaving: make(map[*registration]time.Time),
-			alone:   now.Add(settleTime), served: servedTable{doubted: make(map[string]bool)},
+			started: now, served: servedTable{doubted: make(map[string]bool)},
 		},
 		watcher: &watcher{
 			base: b, zone: cfg.zone, home: cfg.home,

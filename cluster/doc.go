@@ -70,9 +70,9 @@
 //
 // An anchor says that a cluster is empty with authority only if nobody else
 // may be an anchor in its place, its neighbourhood has been the same for 1.5 s,
-// no lease has ended with its session in that time, and a majority of the
-// anchors, itself included, hold no lease either, and none says it does (they
-// ask each other: authority.go). A caller believes "empty" from a majority
+// or four of the longest round trips (settling.go), no lease has ended with its
+// session in that time, and a majority of the anchors, itself included, hold no
+// lease either, and none says it does (they ask each other: authority.go). A caller believes "empty" from a majority
 // of such anchors, under every valid id. Until then it does not know. A caller that
 // had members asks up to four of their nodes itself before it believes that they are
 // gone (crosscheck.go): a node tells its own members to whoever asks it, though it is

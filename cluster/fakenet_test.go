@@ -188,6 +188,7 @@ func (h *fakeHost) Seam() overlay.Seam                          { return h.seam 
 func (h *fakeHost) Handle(k wire.Kind, g func(peer.ID, []byte)) { h.handlers[k] = g }
 func (h *fakeHost) Subscribe(g func(PeerEvent))                 { h.notify = g }
 func (h *fakeHost) OnChange(g func())                           { h.changed = g }
+func (h *fakeHost) LongestTrip() (time.Duration, bool)          { return 0, true }
 
 func (h *fakeHost) Send(to peer.ID, k wire.Kind, body []byte) (uint64, error) {
 	f := h.net

@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"context"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -46,6 +47,9 @@ type Network interface {
 	// OnChange has f called after the set of known peers has changed; f must
 	// not block.
 	OnChange(f func())
+	// LongestTrip is the longest of the round trips to linked peers; all is false while one
+	// was not measured yet. It must not block.
+	LongestTrip() (longest time.Duration, all bool)
 }
 
 // PeerEvent is a change of one link.
@@ -77,6 +81,8 @@ func (n overlayNetwork) Self() peer.ID      { return n.o.Self() }
 func (n overlayNetwork) Addrs() []string    { return n.o.Addrs() }
 func (n overlayNetwork) Seam() overlay.Seam { return n.o.Seam() }
 func (n overlayNetwork) OnChange(f func())  { n.o.Router().OnChange(f) }
+
+func (n overlayNetwork) LongestTrip() (time.Duration, bool) { return overlay.LongestTrip(n.o) }
 
 func (n overlayNetwork) Handle(k wire.Kind, h func(from peer.ID, body []byte)) {
 	n.o.Handle(k, func(l *overlay.Link, body []byte) { h(l.Peer(), body) })

@@ -27,9 +27,7 @@ type registrar struct {
 	here        whereabouts
 	rand        io.Reader
 	ephemeral   func(cluster string) security.EphemeralKey
-	// alone is when a node that nobody has linked to may believe that it is
-	// the first one of its network. Before, it has just not joined yet.
-	alone time.Time
+	started     time.Time
 
 	members   localMembers
 	described descriptions
@@ -319,9 +317,9 @@ func (r *registrar) settle(now time.Time, g *localMember) {
 			return
 		}
 		done = done && s.held
-		if done && now.Before(r.alone) && !s.elsewhere {
+		if over, next := r.finder.settling.over(now, r.started); done && !over && !s.elsewhere {
 			done = false
-			r.alarm.plan(r.alone)
+			r.alarm.plan(next)
 		}
 	}
 	if done {
@@ -379,8 +377,8 @@ func (r *registrar) chores(now time.Time) {
 		r.planRecheck(now)
 	}
 	r.alarm.plan(r.recheckAt)
-	if now.Before(r.alone) {
-		r.alarm.plan(r.alone)
+	if over, next := r.finder.settling.over(now, r.started); !over {
+		r.alarm.plan(next)
 		return
 	}
 	for _, g := range slices.Clone(r.members) {

@@ -123,6 +123,27 @@ func (t *linkTable) tellClocks() {
 	}
 }
 
+// maxTrip is how long a round trip may be for others to be waited for because of it: one
+// peer that answers late must not slow down everything.
+const maxTrip = 1600 * time.Millisecond
+
+// LongestTrip is the longest of the round trips to peers that o is linked with, 0 if there
+// are none, and 1.6 s at most. all is false while one of them was not measured yet, who was
+// called knows it one trip later, and while a node that knows nobody is dialling. It looks at
+// each link. May be called concurrently.
+func LongestTrip(o *Overlay) (longest time.Duration, all bool) {
+	all = !o.search.joining()
+	o.links.mu.RLock()
+	defer o.links.mu.RUnlock()
+	for _, l := range o.links.all {
+		if l.up() {
+			trip := l.RTT()
+			longest, all = max(longest, min(trip, maxTrip)), all && trip > 0
+		}
+	}
+	return longest, all
+}
+
 // describe returns the status of a link that is up or being opened.
 func describe(l *Link) (LinkStatus, bool) {
 	l.mu.Lock()

@@ -140,6 +140,13 @@ func (s *search) status() SearchStatus {
 	return SearchStatus{Seeds: s.journal.status(), Unwritten: s.keeping.err}
 }
 
+// joining says that nobody is connected, and somebody is being dialled.
+func (s *search) joining() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.core.dialing > 0 && len(s.core.connected) == 0
+}
+
 // stop ends the search; dials under way end with the overlay's context.
 func (s *search) stop() {
 	s.mu.Lock()

@@ -68,6 +68,12 @@ func newBase(cfg Config) *base {
 // now is the engine's clock in ns; never 0.
 func (b *base) now() int64 { return int64(b.cfg.Clock.Now().Sub(b.start)) }
 
+// atLeast is how long something is waited for that usually takes no longer than d: so
+// many of the longest round trips, if that is more.
+func (b *base) atLeast(d time.Duration, trips int) time.Duration {
+	return max(d, time.Duration(trips)*b.cfg.Links.LongestTrip())
+}
+
 // keysOf returns those of the group of that name.
 func (b *base) keysOf(group string) groupKeys {
 	k := groupKeys{of: b.cfg.Keys, wide: clusterOf(group), always: b.cfg.SealAlways}

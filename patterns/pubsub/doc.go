@@ -53,8 +53,8 @@
 //     turn (paths.go, tree.go). Forwarders never wait; who has no room misses the
 //     message and sees that by its number.
 //  4. The source at the receiver puts what comes into the order of the numbers
-//     (source.go, sequence.go); what is missing is waited for 500 ms and then
-//     reported with its size. Then the message goes to the inboxes of the
+//     (source.go, sequence.go); what is missing is waited for 500 ms, or two of the longest
+//     round trips, and then reported with its size. Then the message goes to the inboxes of the
 //     subscriptions that match, and to each proxy once, inline.
 //
 // # Keys

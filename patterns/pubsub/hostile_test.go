@@ -29,6 +29,7 @@ type lone struct {
 	handlers map[wire.Kind]func(Link, []byte) bool
 	links    map[peer.ID]*taped // to others, it is never up
 	quick    map[peer.ID]*quick // in place of those
+	trip     time.Duration      // the longest
 }
 
 func newLone(t testing.TB) *lone {
@@ -82,6 +83,7 @@ func (l *lone) Link(p peer.ID) Link {
 }
 func (l *lone) Handle(k wire.Kind, h func(Link, []byte) bool) { l.handlers[k] = h }
 func (l *lone) Subscribe(func(overlay.PeerEvent))             {}
+func (l *lone) LongestTrip() time.Duration                    { return l.trip }
 func (l *lone) comes(from string, k wire.Kind, body []byte) (kept bool) {
 	return l.handlers[k](deadLink{peer.ID(from)}, body)
 }
@@ -469,4 +471,29 @@ func TestPublishingAndReceivingCostFewAllocations(t *testing.T) {
 		n += 20
 	}), 5.0, "with those of the worker that calls it")
 	require.Zero(t, l.dropped(dropLate))
+}
+
+// This test checks that what is missing is waited for as long as the longest round trip
+// asks for, also if that was measured after the publisher was first heard.
+func TestAHoleIsWaitedForLongerOverLongWays(t *testing.T) {
+	alone(t, func(t *testing.T, l *lone) {
+		got, pub := l.listens(t, "news.>"), author("pub")
+		true1 := string(peerOf("pub"))
+		number := uint32(0)
+		says := func(n uint32) { pub.comes(l, true1, 1, uint64(n), fmt.Sprint(n)) }
+		for trip, wait := range map[time.Duration]time.Duration{
+			0: holeTime, 200 * time.Millisecond: holeTime, 800 * time.Millisecond: 1600 * time.Millisecond,
+		} {
+			l.trip = trip
+			number++
+			says(number)
+			require.Equal(t, fmt.Sprintf("news.a %d", number), got.next(t))
+			number += 2
+			says(number)
+			begun := time.Now()
+			require.Equal(t, "gap 1", got.next(t))
+			require.Equal(t, wait, time.Since(begun))
+			require.Equal(t, fmt.Sprintf("news.a %d", number), got.next(t))
+		}
+	})
 }

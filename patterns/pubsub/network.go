@@ -5,6 +5,7 @@ package pubsub
 
 import (
 	"context"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -22,6 +23,8 @@ type Links interface {
 	// Handle has h called with frames, whose body is h's if it says so.
 	Handle(k wire.Kind, h func(l Link, body []byte) (kept bool))
 	Subscribe(f func(overlay.PeerEvent))
+	// LongestTrip is the longest of the round trips to linked peers.
+	LongestTrip() time.Duration
 }
 
 // Link is one link; *overlay.Link is one.
@@ -66,6 +69,11 @@ type links struct{ *overlay.Overlay }
 func FromOverlay(o *overlay.Overlay) Links { return links{o} }
 
 func (l links) Link(p peer.ID) Link { return l.Overlay.Link(p) }
+
+func (l links) LongestTrip() time.Duration {
+	longest, _ := overlay.LongestTrip(l.Overlay)
+	return longest
+}
 
 func (l links) Handle(k wire.Kind, h func(Link, []byte) bool) {
 	l.Overlay.HandleLent(k, func(from *overlay.Link, body []byte) bool { return h(from, body) })

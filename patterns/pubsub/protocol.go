@@ -18,8 +18,10 @@ const (
 
 // Times of topics.
 const (
-	// holeTime is how long a message is waited for that others have overtaken.
-	holeTime = 500 * time.Millisecond
+	// holeTime is how long a message is waited for that others have overtaken, or
+	// holeTrips round trips: what came directly overtakes what came through a tree.
+	holeTime  = 500 * time.Millisecond
+	holeTrips = 2
 	// idleTime is how long a publisher watches a group after the last message.
 	idleTime = 30 * time.Second
 	// streamTime is how long a receiver remembers a publisher that is silent:
@@ -40,9 +42,11 @@ const (
 	// forwarder.
 	electionTime = 10 * time.Second
 	sweepTime    = 10 * time.Second
-	// completeTime is how long the first message waits for the anchors that
-	// have not told whom they know.
-	completeTime = 2500 * time.Millisecond
+	// completeTime, or completeTrips round trips, is how long the first message waits for
+	// the anchors that have not told whom they know: they are dialled, and a new one
+	// settles first.
+	completeTime  = 2500 * time.Millisecond
+	completeTrips = 10
 	// redialTime passes before a receiver that could not be reached is dialled
 	// again.
 	redialTime = time.Second
@@ -51,9 +55,10 @@ const (
 	// doubtTime is how long the link to the root group's forwarder may be broken
 	// before another one is taken.
 	doubtTime = 3 * time.Second
-	// graceTime is how long a node to which there is a link is sent what its
-	// leases asked for when it is in no view any more.
-	graceTime = time.Second
+	// graceTime, or graceTrips round trips, is how long a node to which there is a link
+	// is sent what its leases asked for when it is in no view any more.
+	graceTime  = time.Second
+	graceTrips = 2
 	// rebuildTime is the least time between two trees, unless one is broken.
 	rebuildTime = 500 * time.Millisecond
 	// leaseTime collects changes of what a node listens to.

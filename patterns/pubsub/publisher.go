@@ -30,6 +30,7 @@ type publisher struct {
 	subscribers subscribers
 	picker      picker
 	sealer      security.KeyID // that group names
+	grace       int64          // of graceTime, for those that are gone, in ns
 	alone       []*receiver    // scratch
 	found       []*receiver    // scratch
 }
@@ -99,6 +100,7 @@ func (p *publisher) changed(c change) {
 			p.tree.loose++
 		}
 	case left:
+		p.grace = int64(p.atLeast(graceTime, graceTrips))
 		if p.audience.strict > 0 {
 			p.audience.forget() // nothing is signed for those who are gone
 		}
@@ -356,7 +358,7 @@ func (p *publisher) absent(r *receiver) bool {
 		return false
 	}
 	l := p.cfg.Links.Link(r.peer)
-	return l.Session() == 0 || !l.Suspect() && p.now-r.state.gone >= int64(graceTime)
+	return l.Session() == 0 || !l.Suspect() && p.now-r.state.gone >= p.grace
 }
 
 // miss gives up n messages for a node that is not reached.

@@ -298,7 +298,7 @@ func (l *listeners) await(ctx context.Context, b *base) error {
 		return &patterns.DeadlineError{Cause: err}
 	}
 	const pause = completeTime / 20
-	for waited := pause; !l.watch.View().Complete && waited <= completeTime; waited += pause {
+	for waited := pause; !l.watch.View().Complete && waited <= b.atLeast(completeTime, completeTrips); waited += pause {
 		if !overlay.Sleep(ctx, b.cfg.Clock, "pubsub.sleep", pause) {
 			break
 		}

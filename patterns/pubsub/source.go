@@ -514,6 +514,9 @@ func (s *source) advance(r *run) {
 	now := s.last
 	if r.seq.wait != 0 {
 		now = s.of.now()
+		if s.timer == nil { // perhaps a hole begins
+			r.seq.wait = int64(s.of.atLeast(holeTime, holeTrips))
+		}
 	}
 	s.todo.todo = r.seq.advance(now, s.todo.todo)
 	if r.seq.late > 0 {

@@ -73,6 +73,12 @@ func FromOverlay(o *overlay.Overlay) Links { return links{o} }
 
 func (l links) Link(p peer.ID) Link { return l.Overlay.Link(p) }
 
+// LongestTrip is that of the overlay.
+func (l links) LongestTrip() time.Duration {
+	longest, _ := overlay.LongestTrip(l.Overlay)
+	return longest
+}
+
 func (l links) Handle(k wire.Kind, h func(Link, []byte)) {
 	l.Overlay.Handle(k, func(from *overlay.Link, body []byte) { h(from, body) })
 }

@@ -6,6 +6,7 @@ package request
 import (
 	"cmp"
 	"context"
+	"math"
 	"time"
 
 	"github.com/arke-mesh/arke/cluster"
@@ -14,14 +15,30 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// completeTime is how long View waits, at most and within half of its time,
-// for anchors that can know to have told what they hold: new ones can after
-// 1.5 s.
-const completeTime = 2 * time.Second
+// patience is how long a view is waited for that is enough, within half of the time
+// there is: for so long, or for so many of the longest round trips.
+type patience struct {
+	time  time.Duration
+	trips int
+}
 
-// toldTime is how long Members waits for a majority of the anchors to tell what
-// they hold: who looks at a list wants it soon.
-const toldTime = 500 * time.Millisecond
+const (
+	// For anchors that can know to have told what they hold: new ones are dialled, and
+	// can after 1.5 s, or some round trips.
+	completeTime  = 2 * time.Second
+	completeTrips = 10
+	// Members waits for a majority of the anchors to tell what they hold: who looks at
+	// a list wants it soon.
+	toldTime  = 500 * time.Millisecond
+	toldTrips = 2
+)
+
+func (p patience) over(links Links) time.Duration {
+	if l, ok := links.(interface{ LongestTrip() time.Duration }); ok {
+		return max(p.time, time.Duration(p.trips)*l.LongestTrip())
+	}
+	return p.time
+}
 
 func isTold(v *cluster.View) bool { return v.Told }
 
@@ -30,7 +47,7 @@ func isComplete(v *cluster.View) bool { return v.Complete }
 // members is described at Engine.Members.
 func (k *calls) members(ctx context.Context, address string) ([]patterns.Member, error) {
 	for {
-		v, err := k.viewOf(ctx, address, toldTime, isTold)
+		v, err := k.viewOf(ctx, address, patience{toldTime, toldTrips}, isTold)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +118,7 @@ func (k *calls) membersAfter(ctx context.Context, name, version string) ([]patte
 
 // viewOf returns a view that has members. It waits for one that is enough for so
 // long.
-func (k *calls) viewOf(ctx context.Context, name string, patience time.Duration, enough func(*cluster.View) bool) (*cluster.View, error) {
+func (k *calls) viewOf(ctx context.Context, name string, wait patience, enough func(*cluster.View) bool) (*cluster.View, error) {
 	a := Ask{Cluster: name}
 	if _, err := k.check(&a); err != nil {
 		return nil, err
@@ -117,11 +134,11 @@ func (k *calls) viewOf(ctx context.Context, name string, patience time.Duration,
 		ctx, cancel = overlay.WithTimeout(ctx, k.cfg.Clock, "request.view", DefaultTimeout)
 		defer cancel()
 	}
-	return k.view(ctx, r, patience, enough)
+	return k.view(ctx, r, wait, enough)
 }
 
 // view is viewOf for a route; ctx has a deadline.
-func (k *calls) view(ctx context.Context, r *route, patience time.Duration, enough func(*cluster.View) bool) (*cluster.View, error) {
+func (k *calls) view(ctx context.Context, r *route, wait patience, enough func(*cluster.View) bool) (*cluster.View, error) {
 	for {
 		v, err := r.watch.Wait(ctx, false)
 		if err != nil {
@@ -129,18 +146,19 @@ func (k *calls) view(ctx context.Context, r *route, patience time.Duration, enou
 		}
 		// Those who were known may have gone meanwhile; whether others are there
 		// is known only if the view says so.
-		if v = k.await(ctx, r.watch, v, patience, enough); len(v.Members) > 0 {
+		if v = k.await(ctx, r.watch, v, wait, enough); len(v.Members) > 0 {
 			return v, nil
 		}
 	}
 }
 
 // await waits a moment for a view that is enough.
-func (k *calls) await(ctx context.Context, w Watch, v *cluster.View, patience time.Duration, enough func(*cluster.View) bool) *cluster.View {
+func (k *calls) await(ctx context.Context, w Watch, v *cluster.View, wait patience, enough func(*cluster.View) bool) *cluster.View {
+	most := time.Duration(math.MaxInt64)
 	if deadline, limited := ctx.Deadline(); limited {
-		patience = min(patience, deadline.Sub(k.cfg.Clock.Now())/2)
+		most = deadline.Sub(k.cfg.Clock.Now()) / 2
 	}
-	for pause, waited := firstPause, time.Duration(0); !enough(v) && waited < patience; waited += pause {
+	for pause, waited := firstPause, time.Duration(0); !enough(v) && waited < min(most, wait.over(k.cfg.Links)); waited += pause {
 		if !overlay.Sleep(ctx, k.cfg.Clock, "request.sleep", pause) {
 			break
 		}
