@@ -140,6 +140,18 @@ func TestOldLeaseIsGivenUpAfterTheNewOneStands(t *testing.T) {
 	}
 }
 
+// While links come up one after the other, many are anchors for a moment. They are let
+// go of before those that hold the member, and that watchers know it by.
+func TestAnchorsOfAMomentAreLeftBeforeThoseThatHold(t *testing.T) {
+	held := &anchorLease{peer: testPeer("A"), state: leaseHeld}
+	first := &anchorLease{peer: testPeer("B"), state: leaseSent}
+	last := &anchorLease{peer: testPeer("C"), state: leaseSent}
+	after := &anchorLease{peer: testPeer("D"), state: leaseHeld}
+	require.Same(t, last, leastWorth([]*anchorLease{held, first, last, after}), "who was asked last")
+	require.Same(t, first, leastWorth([]*anchorLease{held, first, after}))
+	require.Same(t, held, leastWorth([]*anchorLease{held, after}), "who held it first")
+}
+
 func without(lines []string, prefix string) []string {
 	var out []string
 	for _, l := range lines {

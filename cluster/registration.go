@@ -296,7 +296,7 @@ func (r *registrar) breakOld(now time.Time, e *registration, standing bool) {
 	case len(old) == 0 || !standing:
 		e.breakAt = time.Time{}
 		if len(old) > maxOldLeases {
-			r.unregister(e, old[0])
+			r.unregister(e, leastWorth(old))
 		}
 	case e.breakAt.IsZero():
 		e.breakAt = now.Add(e.breakWait())
@@ -309,6 +309,19 @@ func (r *registrar) breakOld(now time.Time, e *registration, standing bool) {
 		}
 		e.breakAt = time.Time{}
 	}
+}
+
+// leastWorth is the old lease to let go of when there are too many: the last one that
+// is not acknowledged yet, since hardly any watcher can know the member by it. Links
+// that come up one after the other make many such anchors for a moment; those that
+// have held the member for long are the ones that watchers know.
+func leastWorth(old []*anchorLease) *anchorLease {
+	for _, a := range slices.Backward(old) {
+		if a.state != leaseHeld {
+			return a
+		}
+	}
+	return old[0]
 }
 
 // breakWait is how long leases stand beside those in whose favour they are let go.
