@@ -62,7 +62,9 @@ func calls(own ...end) []end {
 // what was late then, and what there may be too many of; "" = clients of the relay only.
 func staying(late, tooMany string) []end {
 	return []end{
-		{patterns.OutcomeUnreachable, "no relay"}, {patterns.OutcomeDeadline, late}, {patterns.OutcomeUnauthorized, ""},
+		{patterns.OutcomeUnreachable, "no relay"},
+		{patterns.OutcomeDeadline, late},
+		{patterns.OutcomeUnauthorized, ""},
 		{patterns.OutcomeTooMany, tooMany},
 	}
 }
