@@ -129,7 +129,7 @@ func (s *calls) start(k *call, m *wire.Request) {
 			Idempotent: m.Flags&wire.FlagIdempotent != 0,
 			Policy:     patterns.Policy(r.Policy), StickyKey: r.StickyKey,
 		},
-		Waits: s.c.extent.waits,
+		Client: s.c.origin, Waits: s.c.extent.waits,
 	}
 	k.wait = r.Options&wire.RouteWait != 0
 	if err != nil {

@@ -4,6 +4,9 @@
 package relay_test
 
 import (
+	"maps"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/request"
 	"github.com/arke-mesh/arke/relay"
 )
 
@@ -278,5 +282,38 @@ func TestLanesOfAllClientsAreBounded(t *testing.T) {
 			b.conn.Close()
 		}
 		s.settled()
+	})
+}
+
+// asked is a node that counts for whom it is asked.
+type asked struct {
+	relay.Node
+	mu      sync.Mutex
+	clients map[uint64]int
+}
+
+func (n *asked) Begin(a request.Ask, done func(request.Answer, error)) (cancel func()) {
+	n.mu.Lock()
+	n.clients[a.Client]++
+	n.mu.Unlock()
+	return n.Node.Begin(a, done)
+}
+
+// TestTheNodeKnowsForWhichClientItAsks proves that each client's calls are made for it, so
+// that each has a retry budget of its own.
+func TestTheNodeKnowsForWhichClientItAsks(t *testing.T) {
+	n := &asked{clients: make(map[uint64]int)}
+	play(t, func(cfg *relay.Config) {
+		n.Node, cfg.Node = cfg.Node, n
+	}, func(t *testing.T, s *stage) {
+		s.serveEcho("echo")
+		for range 2 {
+			b := s.attach()
+			for id := range uint64(3) {
+				b.call(id, "echo", "hi")
+			}
+		}
+		require.Zero(t, n.clients[0])
+		require.Equal(t, []int{3, 3}, slices.Collect(maps.Values(n.clients)))
 	})
 }

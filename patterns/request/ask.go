@@ -39,6 +39,8 @@ type Ask struct {
 	// Tunnel, of pattern tunnel, is the id of the tunnel that is opened: who passes the
 	// opening on across a border can't look into it.
 	Tunnel uint64
+	// Client, if not 0, is the one that a relay asks for: each has a retry budget of its own.
+	Client uint64
 	// Deadline of Start. Zero = 5 s from now.
 	Deadline time.Time
 	// Waits of Start, if not nil, is what the asker may have of workers that wait for

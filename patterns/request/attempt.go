@@ -276,7 +276,7 @@ func (a *attempt) suspect() decision {
 // come back, so that nobody need hear of it.
 func (a *attempt) moveTo(m *cluster.Member) decision {
 	c := a.call
-	if !c.route.allowRetry(c.now()) {
+	if !c.route.allowRetry(c.client, c.now()) {
 		return a.transmit()
 	}
 	if d := a.failed(failedUnreached); d.do != doTry {

@@ -3,7 +3,10 @@
 
 package request
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // Numbers of the retry budget.
 const (
@@ -40,6 +43,43 @@ func (b *budget) retry(now int64) bool {
 	b.slots[b.newest%budgetSlots].retries++
 	b.retries++
 	return true
+}
+
+// idle says that the window is empty.
+func (b *budget) idle(now int64) bool {
+	b.advance(now)
+	return b.requests == 0 && b.retries == 0
+}
+
+// budgets are those of one cluster: this node's own, and one for each client that it asks
+// for, so that who burns his takes nobody else's.
+type budgets struct {
+	own     budget
+	clients map[uint64]*budget
+	sweepAt int // clients; then those that are idle go
+}
+
+// fewBudgets is how many budgets of clients are kept without looking whether they are idle.
+const fewBudgets = 64
+
+// of returns the budget of a client, 0 = of this node.
+func (b *budgets) of(client uint64, now int64) *budget {
+	if client == 0 {
+		return &b.own
+	}
+	if one := b.clients[client]; one != nil {
+		return one
+	}
+	if len(b.clients) >= max(b.sweepAt, fewBudgets) {
+		maps.DeleteFunc(b.clients, func(_ uint64, one *budget) bool { return one.idle(now) })
+		b.sweepAt = 2 * len(b.clients)
+	}
+	if b.clients == nil {
+		b.clients = make(map[uint64]*budget)
+	}
+	one := &budget{newest: now / int64(budgetWindow/budgetSlots)}
+	b.clients[client] = one
+	return one
 }
 
 // advance forgets the slots that have left the window. Time that seems to go

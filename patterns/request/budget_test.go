@@ -66,3 +66,30 @@ func TestBudgetAgreesWithALedgerOfEverything(t *testing.T) {
 		}
 	}
 }
+
+func TestWhoBurnsABudgetTakesNobodyElses(t *testing.T) {
+	// Of one cluster a node and each client that it asks for have budgets of their own, and
+	// those of clients that have been silent for a window are not kept.
+	var b budgets
+	burn := func(client uint64, now time.Duration) (n int) {
+		for b.of(client, int64(now)).retry(int64(now)) {
+			n++
+		}
+		return n
+	}
+	for client := range uint64(3) { // 0 is the node
+		require.Equal(t, budgetFloor, burn(client, time.Second))
+		require.Zero(t, burn(client, time.Second))
+	}
+	const clients = 10 * fewBudgets
+	for client := range uint64(clients) {
+		b.of(client, int64(2*time.Second)).request(int64(2 * time.Second))
+	}
+	require.Len(t, b.clients, clients-1, "all of them are in use")
+	require.Zero(t, burn(2, 9*time.Second))
+	for client := range uint64(clients) {
+		b.of(clients+client, int64(time.Minute)).request(int64(time.Minute))
+	}
+	require.Less(t, len(b.clients), 2*clients-1)
+	require.Equal(t, budgetFloor, burn(2, time.Minute))
+}

@@ -72,6 +72,7 @@ type asking struct {
 type question struct {
 	origin     *wire.Origin    // of a message that is passed on, sealed; else nil
 	tunnel     uint64          // the id of the one that is opened; else 0
+	client     uint64          // for whom a relay asks; 0 = nobody
 	to         *cluster.Member // the only one that is asked; nil = whom the policy picks
 	policy     cluster.PickRequest
 	pattern    patterns.Pattern
@@ -126,7 +127,7 @@ const (
 func (c *call) init(k *calls, a *Ask, size int, s sink) {
 	c.calls, c.sink = k, s
 	c.question = question{
-		to: a.To, origin: a.Origin, tunnel: a.Tunnel, pattern: a.Pattern, size: size,
+		to: a.To, origin: a.Origin, tunnel: a.Tunnel, client: a.Client, pattern: a.Pattern, size: size,
 		idempotent: a.Options.Idempotent && a.To == nil,
 		wait:       a.Options.WaitForMember && a.To == nil,
 		policy:     cluster.PickRequest{Policy: cluster.Policy(a.Options.Policy), StickyKey: a.Options.StickyKey, Network: a.network, Transit: a.Transit},
@@ -244,7 +245,7 @@ func (c *call) handle(ev event) decision {
 			return ending(ev.err)
 		}
 		c.began = c.now()
-		c.route.countRequest(c.began)
+		c.route.countRequest(c.client, c.began)
 		return trying()
 	case eventReply:
 		c.moment, a.replied = a.arrived, true
@@ -293,7 +294,7 @@ func (c *call) try() decision {
 		return c.plan.denied()
 	case m.MaxMessage > 0 && c.size > m.MaxMessage:
 		return c.tooLarge()
-	case len(c.attempts) > 0 && !c.route.allowRetry(c.now()):
+	case len(c.attempts) > 0 && !c.route.allowRetry(c.client, c.now()):
 		c.drops.Inc(dropBudget)
 		return c.plan.denied()
 	}

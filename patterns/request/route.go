@@ -21,23 +21,24 @@ type route struct {
 	seal   bool
 	ledger *Ledger // nil = calls are not counted here
 
-	mu     sync.Mutex
-	budget budget // guarded by mu
+	mu      sync.Mutex
+	budgets budgets // guarded by mu
 }
 
 // end implements entry.
 func (r *route) end() { r.watch.Release() }
 
-func (r *route) countRequest(now int64) {
+// countRequest counts one of a client, 0 = of this node, in its budget.
+func (r *route) countRequest(client uint64, now int64) {
 	r.mu.Lock()
-	r.budget.request(now)
+	r.budgets.of(client, now).request(now)
 	r.mu.Unlock()
 }
 
-func (r *route) allowRetry(now int64) bool {
+func (r *route) allowRetry(client uint64, now int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.budget.retry(now)
+	return r.budgets.of(client, now).retry(now)
 }
 
 // block is what a leaf tells its relay of whom to ask.
