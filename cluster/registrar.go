@@ -27,7 +27,9 @@ type registrar struct {
 	here        whereabouts
 	rand        io.Reader
 	ephemeral   func(cluster string) security.EphemeralKey
-	started     time.Time
+	// started is when this node began. Until that has settled, one that nobody has linked to
+	// has just not joined yet; then it may believe that it is the first of its network.
+	started time.Time
 
 	members   localMembers
 	described descriptions

@@ -35,10 +35,7 @@ func (f *inquiry) run(ctx context.Context, a *All, q *Ask, size int) (Tally, err
 	}
 	c.deadline, _ = ctx.Deadline()
 	c.route = k.routeTo(q.Cluster)
-	late := k.cfg.Clock.AfterFunc("request.summary", c.deadline.Sub(k.cfg.Clock.Now()), func() {
-		c.post(event{of: c.first.id, what: eventStop, err: context.DeadlineExceeded})
-	})
-	defer late.Stop()
+	k.lapses.add(c)
 	defer c.post(event{of: c.first.id, what: eventStop, err: context.Canceled}) // also if each panics
 	c.post(event{of: c.first.id, what: eventStart})
 	cancelled := ctx.Done()
