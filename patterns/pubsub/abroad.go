@@ -12,13 +12,14 @@ import (
 	"github.com/arke-mesh/arke/internal/crowd"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 // abroad is what publishers of other networks publish, as gateways bring it here: it is
 // delivered in the order in which each of them published it, whichever gateway brings
 // it.
 type abroad struct {
-	*base
+	*env.Base
 	local *local
 
 	mu  sync.Mutex
@@ -129,17 +130,17 @@ func (t *abroad) deliver(in *incoming) {
 func (t *abroad) land(by peer.ID, root bool, c *wire.Crossed, a *answer, tail []byte, picks []wire.Pick) {
 	s := t.find(by, root, c)
 	if s == nil {
-		t.drops.Inc(dropStreams)
+		t.Drops.Inc(env.DropStreams)
 		t.local.gap(patterns.Gap{Reason: patterns.GapBorder}, groupsOf(root, a)...)
 		return
 	}
 	l := landed{a: a, groups: groupsOf(root, a), from: peer.ID(c.Publisher), picks: picks, end: c.Kind == wire.CrossedEnd}
 	s.mu.Lock()
-	s.last = t.now()
+	s.last = t.Now()
 	if l.landing = s.order.take(c); l.deliver {
 		l.tail = bytes.Clone(tail)
 	} else if c.Kind == wire.CrossedMessage {
-		t.drops.Inc(dropLate)
+		t.Drops.Inc(env.DropLate)
 	}
 	s.todo.add(l)
 	s.todo.run(&s.mu, s.do)
@@ -148,7 +149,7 @@ func (t *abroad) land(by peer.ID, root bool, c *wire.Crossed, a *answer, tail []
 // groupsOf are those whose subscriptions are told of what is missing.
 func groupsOf(root bool, a *answer) []string {
 	if root {
-		return []string{rootGroup}
+		return []string{env.RootGroup}
 	}
 	return a.groups
 }
@@ -161,7 +162,7 @@ func (t *abroad) find(by peer.ID, root bool, c *wire.Crossed) *stream {
 	if s, ok := t.all.Get(k); ok {
 		return s
 	}
-	s := &stream{root: root, text: peer.ID(c.Publisher).String() + "@" + string(c.Network), last: t.now()}
+	s := &stream{root: root, text: peer.ID(c.Publisher).String() + "@" + string(c.Network), last: t.Now()}
 	s.into = delivery{of: t.local, text: s.text}
 	s.do = func(l landed) { t.handOn(s, &l) }
 	gone, ok := t.all.Put(k, by, s)
@@ -169,7 +170,7 @@ func (t *abroad) find(by peer.ID, root bool, c *wire.Crossed) *stream {
 		return nil
 	}
 	if gone != nil {
-		t.drops.Inc(dropYielded)
+		t.Drops.Inc(env.DropYielded)
 	}
 	return s
 }
@@ -180,7 +181,7 @@ func (t *abroad) handOn(s *stream, l *landed) {
 	case l.end:
 		t.local.gap(patterns.Gap{From: s.text, Reason: patterns.GapPublisher}, l.groups...)
 	case l.unknown, l.missing > 0:
-		t.drops.Add(dropGap, l.missing)
+		t.Drops.Add(env.DropGap, l.missing)
 		t.local.gap(patterns.Gap{From: s.text, Missed: l.missing, Reason: patterns.GapBorder}, l.groups...)
 	}
 	if !l.deliver {
@@ -198,7 +199,7 @@ func (t *abroad) handOn(s *stream, l *landed) {
 		}
 	}
 	for _, p := range l.picks {
-		if p.Node != t.hash {
+		if p.Node != t.Hash {
 			continue
 		}
 		// Nothing of it is signed by its publisher, so who asks for that is the last one.
@@ -216,7 +217,7 @@ func (s *stream) give(sub *subscription, pub *patterns.Publication) {
 	switch {
 	case sub.lends(): // what has crossed one border crosses no other
 	case sub.strict():
-		s.into.of.drops.Inc(dropUnsigned)
+		s.into.of.Drops.Inc(env.DropUnsigned)
 		s.into.refuse(sub)
 	case sub.proxy != nil:
 		s.into.out.subs = append(s.into.out.subs, sub)
@@ -231,7 +232,7 @@ func (t *abroad) sweep(now int64) int {
 	defer t.mu.Unlock()
 	for k, s := range t.all.All() {
 		s.mu.Lock()
-		if now-s.last > int64(streamTime) {
+		if now-s.last > int64(env.StreamTime) {
 			t.all.Delete(k)
 		}
 		s.mu.Unlock()

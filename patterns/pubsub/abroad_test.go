@@ -12,6 +12,7 @@ import (
 	"github.com/arke-mesh/arke/internal/crowd"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 func TestWhatAGatewayBringsInFrames(t *testing.T) {
@@ -32,27 +33,27 @@ func TestWhatAGatewayBringsInFrames(t *testing.T) {
 		brings("eu", 1)
 		require.Equal(t, "news.a x", got.next(t))
 
-		malformed := l.dropped(dropMalformed)
+		malformed := l.dropped(env.DropMalformed)
 		brings("eu\x1b[2J", 2)
-		require.Equal(t, malformed+1, l.dropped(dropMalformed))
+		require.Equal(t, malformed+1, l.dropped(env.DropMalformed))
 		number--
 
 		fill := func(by peer.ID) {
 			l.local.abroad.mu.Lock()
 			defer l.local.abroad.mu.Unlock()
-			l.local.abroad.all = crowd.NewTable[streamKey, peer.ID, *stream](maxStreams, l.random.IntN)
-			for i := range uint64(maxStreams) {
+			l.local.abroad.all = crowd.NewTable[streamKey, peer.ID, *stream](env.MaxStreams, l.base.Random.IntN)
+			for i := range uint64(env.MaxStreams) {
 				l.local.abroad.all.Put(streamKey{stream: 1000 + i}, by, &stream{})
 			}
 		}
 		fill("gate")
 		brings("eu", 3)
 		require.Equal(t, "gap 0 border", got.next(t))
-		require.EqualValues(t, 1, l.dropped(dropStreams))
+		require.EqualValues(t, 1, l.dropped(env.DropStreams))
 
 		fill("another gateway")
 		brings("eu", 4)
 		require.Equal(t, "news.a x", got.next(t))
-		require.EqualValues(t, 1, l.dropped(dropYielded))
+		require.EqualValues(t, 1, l.dropped(env.DropYielded))
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/arke-mesh/arke/internal/replay"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -130,7 +131,7 @@ func (d *delivery) judge(in *incoming, subs []*subscription, topic string, m wir
 		m = run.Next(m)
 		wrong := !d.authored(in, topic, m)
 		if d.wrong = append(d.wrong, wrong); wrong {
-			d.of.drops.Inc(dropUnsigned)
+			d.of.Drops.Inc(env.DropUnsigned)
 		}
 	}
 }
@@ -148,8 +149,8 @@ func (d *delivery) authored(in *incoming, topic string, m wire.Message) bool {
 	if !in.root && said.Session != in.m.Session || in.root && said.Incarnation != in.m.Origin.Incarnation {
 		return false
 	}
-	p := statement(d.of.cfg.Network, in.publisher, &said, topic, tail)
-	if !d.of.verifies(in.by, func() error { return security.VerifyPublication(p, said.Signature) }) {
+	p := statement(d.of.Cfg.Network, in.publisher, &said, topic, tail)
+	if !d.of.Verifies(in.by, func() error { return security.VerifyPublication(p, said.Signature) }) {
 		return false
 	}
 	return d.authors.fresh(&said, in.own)

@@ -16,6 +16,8 @@ import (
 	"github.com/arke-mesh/arke/internal/pace"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/internal/fake"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -69,7 +71,7 @@ func (w work) content() []byte {
 func (w work) frame(topic string) single {
 	content := w.content()
 	m := single{Publish: wire.Publish{Session: 1, Run: run1, Flags: wire.FlagSigned}, Topic: topic, Body: content[2:]}
-	if firstWord(topic) == "sealed" {
+	if env.FirstWord(topic) == "sealed" {
 		m.Body = author("pub").sealed(1, w.sealed, string(content[2:])).Body
 		m.Flags |= wire.FlagSealed
 	}
@@ -84,7 +86,7 @@ func TestWhoAsksForSignaturesGetsWhatThePublisherHasSigned(t *testing.T) {
 	// same holds for what the publisher itself sends, for queues, and for clients of a relay.
 	unsigned := func(topic, body string, serial uint64) single {
 		m := single{Publish: wire.Publish{Session: 1, Run: run1}, Topic: topic, Body: []byte(body)}
-		if firstWord(topic) == "sealed" {
+		if env.FirstWord(topic) == "sealed" {
 			m = author("pub").sealed(1, serial, body)
 		}
 		return m
@@ -94,9 +96,9 @@ func TestWhoAsksForSignaturesGetsWhatThePublisherHasSigned(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %t", topic, from == "f"), func(t *testing.T) {
 				alone(t, func(t *testing.T, l *lone) {
 					pub := author("pub")
-					group := firstWord(topic)
-					keys := l.keysOf(group)
-					path := &wire.Path{Session: 1, Run: run1, Epoch: 1, Source: string(peerOf("pub")), Group: keys.label(group)}
+					group := env.FirstWord(topic)
+					keys := l.base.KeysOf(group)
+					path := &wire.Path{Session: 1, Run: run1, Epoch: 1, Source: string(peerOf("pub")), Group: keys.Label(group)}
 					path.Proof.Serial, path.Proof.Floor = 11, 10
 					proven("pub", path, "f")
 					l.shows("f", path)
@@ -119,12 +121,12 @@ func TestWhoAsksForSignaturesGetsWhatThePublisherHasSigned(t *testing.T) {
 					}
 					bad := func(name string, m single) {
 						t.Helper()
-						before := l.dropped(dropUnsigned)
+						before := l.dropped(env.DropUnsigned)
 						brings(m)
 						require.Equal(t, "gap 1 unsigned", strict.next(t), name)
 						require.NotContains(t, lax.next(t), "gap", name)
 						require.Equal(t, []string{"unsigned 1 [5]"}, client.said(), name)
-						require.Equal(t, before+1, l.dropped(dropUnsigned), name)
+						require.Equal(t, before+1, l.dropped(env.DropUnsigned), name)
 					}
 
 					good(pub.signed(topic, 20, "one"))
@@ -168,7 +170,7 @@ func TestWhatIsTooShortForASignatureIsMalformed(t *testing.T) {
 			m.Publish = wire.Publish{Session: 1, Run: run1, Number: 1, Flags: wire.FlagSigned}
 			m.Topic = "news.a"
 			l.publish("p", m)
-			require.EqualValues(t, n+1, l.dropped(dropMalformed))
+			require.EqualValues(t, n+1, l.dropped(env.DropMalformed))
 		}
 		require.Empty(t, got)
 	})
@@ -183,7 +185,7 @@ func TestWhatIsNotSignedGoesToWhoDoesNotAsk(t *testing.T) {
 		ended := make(catcher, 100)
 		lax, err := l.Engine.Subscribe(t.Context(), "news.>", ended, patterns.SubscribeOptions{Queue: "q"})
 		require.NoError(t, err)
-		picks := []wire.Pick{{Queue: hashQueue("news.>", "q"), Node: l.hash}}
+		picks := []wire.Pick{{Queue: env.HashQueue("news.>", "q"), Node: l.base.Hash}}
 		for n := range uint64(4) {
 			l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: n + 1}, Topic: "news.a", Picks: picks})
 			require.Equal(t, "news.a ", ended.next(t))
@@ -232,9 +234,9 @@ func TestRootMessagesAreTakenOnceInTheOrderOfTheirAuthor(t *testing.T) {
 
 // signing counts what a publisher has signed since it was called last.
 func (s *stage) signing() func() uint64 {
-	before := s.counts.signatures.Load()
+	before := s.base.Counts.Signatures.Load()
 	return func() uint64 {
-		now := s.counts.signatures.Load()
+		now := s.base.Counts.Signatures.Load()
 		defer func() { before = now }()
 		return now - before
 	}
@@ -279,16 +281,16 @@ func TestUplinksSignWhereAForwarderAsks(t *testing.T) {
 	// signatures, and no longer.
 	alone(t, func(t *testing.T, l *lone) {
 		var view registrations
-		l.cfg.Directory = forwarded{nobody{}, &view}
+		l.base.Cfg.Directory = forwarded{nobody{}, &view}
 		show := func(payload []byte) {
 			view.show(cluster.View{Known: true, Complete: true, Members: []*cluster.Member{{ID: 1, Peer: "f", Incarnation: 1, Payload: payload}}})
 		}
 		count := func() uint64 {
-			before := l.counts.signatures.Load()
+			before := l.base.Counts.Signatures.Load()
 			require.NoError(t, l.Publish(t.Context(), "news.b", patterns.Message{}, patterns.PublishOptions{}))
-			return l.counts.signatures.Load() - before
+			return l.base.Counts.Signatures.Load() - before
 		}
-		l.links = map[peer.ID]*taped{"f": {peer: "f", session: 1, room: -1}}
+		l.links = map[peer.ID]*fake.Link{"f": {With: "f", Life: 1, Room: -1}}
 		show(nil)
 		count() // the forwarder itself is signed for
 		require.Zero(t, count())
@@ -305,8 +307,8 @@ type forwarded struct {
 	forwarders *registrations
 }
 
-func (d forwarded) Watch(name string) Watch {
-	if name == clusterOf(rootForwards) {
+func (d forwarded) Watch(name string) env.Watch {
+	if name == env.ClusterOf(env.RootForwards) {
 		return d.forwarders.Watch(name)
 	}
 	return empty{}
@@ -349,8 +351,8 @@ func BenchmarkASignedMessage(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			l := newLone(b)
 			l.ignores(b, patterns.SubscribeOptions{Signed: signed})
-			l.signers.all = pace.New[peer.ID](pace.Limit{}, 1) // one peer sends as fast as it can
-			from := Link(deadLink{peerOf("pub")})
+			l.base.Signers.All = pace.New[peer.ID](pace.Limit{}, 1) // one peer sends as fast as it can
+			from := env.Link(deadLink{peerOf("pub")})
 			body := author("pub").signed("news.a", 20, "a message").frame("news.a").frame()
 			b.ReportAllocs()
 			for n := uint64(1); b.Loop(); n++ {

@@ -16,6 +16,8 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/internal/fake"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 // severalOf is a frame with messages of one topic.
@@ -36,33 +38,33 @@ func TestWhatComesWhileTheLinkIsBusySharesAFrame(t *testing.T) {
 	// where numbers do not follow each other, or when the link has taken the frame.
 	staged(t, wants("news.>", "news.a"), func(t *testing.T, s *stage) {
 		one, two := s.links["n00"], s.links["n01"]
-		one.gathers, two.gathers = true, true
+		one.Gathers, two.Gathers = true, true
 		s.says(t, "news.a", "one")
-		require.Equal(t, []string{"one #1"}, one.tape, "nobody waits for others")
+		require.Equal(t, []string{"one #1"}, one.Tape, "nobody waits for others")
 		s.says(t, "news.a", "two")
 		s.says(t, "news.b", "three")
 		s.says(t, "news.a", "four")
-		require.Equal(t, []string{"one #1 + two #2 + three #3 + four #4"}, one.said())
-		require.Equal(t, []string{"one #1 + two #2 + four #3"}, two.said())
+		require.Equal(t, []string{"one #1 + two #2 + three #3 + four #4"}, one.Said())
+		require.Equal(t, []string{"one #1 + two #2 + four #3"}, two.Said())
 
-		one.gathers = false
+		one.Gathers = false
 		s.says(t, "news.a", "five")
-		one.gathers = true
+		one.Gathers = true
 		s.says(t, "news.a", "six")
-		require.Equal(t, []string{"five #5 + six #6"}, one.said())
-		s.p.mu.Lock()
-		s.p.settle(s.p.subscribers.receivers["n00"], 0)
-		s.p.mu.Unlock()
+		require.Equal(t, []string{"five #5 + six #6"}, one.Said())
+		s.p.Mu.Lock()
+		s.p.Settle(s.p.subscribers.Receivers["n00"], 0)
+		s.p.Mu.Unlock()
 		s.says(t, "news.a", "seven")
-		require.Equal(t, []string{"mark #6", "seven #7"}, one.said())
+		require.Equal(t, []string{"mark #6", "seven #7"}, one.Said())
 
-		two.room = 0
+		two.Room = 0
 		ended, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.Error(t, s.Publish(ended, "news.a", patterns.Message{Body: []byte("eight")}, patterns.PublishOptions{}))
-		two.room = -1
+		two.Room = -1
 		s.says(t, "news.a", "nine")
-		require.Equal(t, []string{"five #4 + six #5 + seven #6", "nine #8"}, two.said(), "it has not had number 7")
+		require.Equal(t, []string{"five #4 + six #5 + seven #6", "nine #8"}, two.Said(), "it has not had number 7")
 	})
 }
 
@@ -72,7 +74,7 @@ func TestWhatRepeatsGoesAsTheFirstDid(t *testing.T) {
 	// the link has taken or that is another, no room, somebody here who listens. Every message has its number, goes once, and is counted.
 	staged(t, wants("news.>"), func(t *testing.T, s *stage) {
 		link := s.links["n00"]
-		link.gathers = true
+		link.Gathers = true
 		sent := uint64(0)
 		publish := func(topic, text string, hs ...patterns.Header) {
 			sent++
@@ -84,23 +86,23 @@ func TestWhatRepeatsGoesAsTheFirstDid(t *testing.T) {
 		publish("news.a", "four", patterns.Header{Key: "k", Value: "v"})
 		publish("news.b", "five")
 		publish("news.b", "six")
-		require.Equal(t, []string{"one #1 + two #2 + three #3 + \x01k\x00\x01vfour #4 + five #5 + six #6"}, link.said())
+		require.Equal(t, []string{"one #1 + two #2 + three #3 + \x01k\x00\x01vfour #4 + five #5 + six #6"}, link.Said())
 
 		publish("news.b", "seven")
-		s.p.mu.Lock()
-		s.p.settle(s.p.subscribers.receivers["n00"], 0)
-		s.p.mu.Unlock()
+		s.p.Mu.Lock()
+		s.p.Settle(s.p.subscribers.Receivers["n00"], 0)
+		s.p.Mu.Unlock()
 		publish("news.b", "eight")
 		publish("news.b", "nine")
-		require.Equal(t, []string{"seven #7", "mark #7", "eight #8 + nine #9"}, link.said())
+		require.Equal(t, []string{"seven #7", "mark #7", "eight #8 + nine #9"}, link.Said())
 
 		publish("news.b", "ten")
-		link.room = 0
+		link.Room = 0
 		require.ErrorIs(t, s.TryPublish("news.b", patterns.Message{Body: []byte("eleven")}, patterns.PublishOptions{}), patterns.ErrWouldBlock)
-		link.room = -1
+		link.Room = -1
 		require.NoError(t, s.TryPublish("news.b", patterns.Message{Body: []byte("eleven")}, patterns.PublishOptions{}))
 		sent++
-		require.Equal(t, []string{"ten #10 + eleven #11"}, link.said())
+		require.Equal(t, []string{"ten #10 + eleven #11"}, link.Said())
 
 		got := make(catcher, 1)
 		sub, err := s.Engine.Subscribe(t.Context(), "news.b", got, patterns.SubscribeOptions{})
@@ -109,13 +111,13 @@ func TestWhatRepeatsGoesAsTheFirstDid(t *testing.T) {
 		publish("news.b", "thirteen")
 		require.Equal(t, "news.b twelve", got.next(t))
 		require.Equal(t, "news.b thirteen", got.next(t))
-		require.Equal(t, []string{"twelve #12 + thirteen #13"}, link.said())
+		require.Equal(t, []string{"twelve #12 + thirteen #13"}, link.Said())
 		require.NoError(t, sub.Close(t.Context()))
 
 		publish("news.b", "fourteen")
 		status := s.Status()
 		require.Equal(t, []uint64{sent, sent}, []uint64{status.Published, status.Copies})
-		require.Equal(t, []string{"fourteen #14"}, link.said())
+		require.Equal(t, []string{"fourteen #14"}, link.Said())
 	})
 }
 
@@ -125,13 +127,13 @@ func TestWhatRepeatsForSeveralNodesGoesToEachAsItsLinkAllows(t *testing.T) {
 	// or is gone. The others have each message added, nobody twice, each with its number;
 	// and TryPublish does nothing if one lacks room.
 	staged(t, everybody(3), func(t *testing.T, s *stage) {
-		links := []*taped{s.links["n00"], s.links["n01"], s.links["n02"]}
+		links := []*fake.Link{s.links["n00"], s.links["n01"], s.links["n02"]}
 		for _, l := range links {
-			l.gathers = true
+			l.Gathers = true
 		}
 		said := func() (all []string) {
 			for _, l := range links {
-				all = append(all, strings.Join(l.said(), ", "))
+				all = append(all, strings.Join(l.Said(), ", "))
 			}
 			return all
 		}
@@ -143,9 +145,9 @@ func TestWhatRepeatsForSeveralNodesGoesToEachAsItsLinkAllows(t *testing.T) {
 
 		s.say(t, "four")
 		for _, l := range links[1:] { // of whichever is not the first
-			l.gathers = false
-			s.say(t, "five of "+string(l.peer))
-			l.gathers = true
+			l.Gathers = false
+			s.say(t, "five of "+string(l.With))
+			l.Gathers = true
 		}
 		require.Equal(t, []string{
 			"four #4 + five of n01 #5 + five of n02 #6", "four #4, five of n01 #5 + five of n02 #6", "four #4 + five of n01 #5, five of n02 #6",
@@ -153,16 +155,16 @@ func TestWhatRepeatsForSeveralNodesGoesToEachAsItsLinkAllows(t *testing.T) {
 
 		s.say(t, "seven")
 		s.say(t, "eight")
-		links[2].room = 0
+		links[2].Room = 0
 		require.ErrorIs(t, s.TryPublish("news.a", patterns.Message{Body: []byte("nine")}, patterns.PublishOptions{}), patterns.ErrWouldBlock)
-		links[2].room = -1
+		links[2].Room = -1
 		whole = "seven #7 + eight #8"
 		require.Equal(t, []string{whole, whole, whole}, said(), "of nine nobody has anything")
 
 		s.say(t, "nine")
-		links[1].session = 0
+		links[1].Life = 0
 		s.say(t, "ten")
-		links[1].session = 7
+		links[1].Life = 7
 		s.say(t, "eleven")
 		whole = "nine #9 + ten #10 + eleven #11"
 		require.Equal(t, []string{whole, "nine #9", whole}, said(), "what waits for a link is not overtaken")
@@ -176,7 +178,7 @@ func TestATreeTakesSeveralMessagesInAFrame(t *testing.T) {
 	// frame, and passes it on as it came.
 	staged(t, everybody(18), func(t *testing.T, s *stage) {
 		for _, l := range s.links {
-			l.gathers = true
+			l.Gathers = true
 		}
 		for i := range 3 {
 			s.say(t, fmt.Sprint(i))
@@ -190,7 +192,7 @@ func TestATreeTakesSeveralMessagesInAFrame(t *testing.T) {
 			messages, _, _ := strings.Cut(said, " on ")
 			require.Equal(t, "0 #1 + 1 #2 + 2 #3", messages, p)
 		}
-		require.Equal(t, 18-fanOut, passed)
+		require.Equal(t, 18-env.FanOut, passed)
 	})
 }
 
@@ -199,26 +201,26 @@ func TestAForwarderPassesSeveralMessagesOnAsTheyCame(t *testing.T) {
 	// gets them with the numbers that follow, who wants one gets that one, and the
 	// node behind a node that is sent nothing itself gets its own.
 	alone(t, func(t *testing.T, l *lone) {
-		l.links = map[peer.ID]*taped{}
+		l.links = map[peer.ID]*fake.Link{}
 		source := string(peerOf("source"))
 		path := wire.Path{Session: 1, Run: run1, Epoch: 7, Group: "news", Source: source}
 		for i, pattern := range []string{"news.>", "news.b"} {
 			p := peer.ID(fmt.Sprint("n", i))
-			l.links[p] = &taped{peer: p, session: 1, room: -1, gathers: true}
+			l.links[p] = &fake.Link{With: p, Life: 1, Room: -1, Gathers: true}
 			path.Stops = append(path.Stops, wire.Stop{Peer: string(p), Run: run1, Number: 10, Interests: []wire.Interest{{Pattern: pattern}}})
 		}
 		proven("source", &path, "p")
 		l.shows("p", &path)
 		for _, link := range l.links {
-			link.said()
+			link.Said()
 		}
 		m := wire.Publish{Session: 1, Run: run1, Epoch: 7, Flags: wire.FlagOrigin, Origin: wire.Origin{Peer: source, Incarnation: 1}}
 		for i, topic := range []string{"news.a", "", "news.b", "news.a"} {
 			m.Messages = append(m.Messages, oneMessage(topic, nil, nil, []byte(fmt.Sprint(i)))...)
 		}
 		l.comes("p", wire.KindPublish, m.AppendTo(nil))
-		require.Equal(t, []string{"0 #11 + 1 #12 + 2 #13 + 3 #14"}, l.links["n0"].said())
-		require.Equal(t, []string{"2 #11"}, l.links["n1"].said())
+		require.Equal(t, []string{"0 #11 + 1 #12 + 2 #13 + 3 #14"}, l.links["n0"].Said())
+		require.Equal(t, []string{"2 #11"}, l.links["n1"].Said())
 		require.EqualValues(t, 4, l.Status().Forwarded)
 		require.EqualValues(t, 5, l.Status().Copies)
 	})
@@ -251,7 +253,7 @@ func TestMessagesOfOneFrameAreDeliveredInOrder(t *testing.T) {
 			require.Equal(t, text, got.next(t))
 		}
 		require.Equal(t, said, sink.said())
-		require.EqualValues(t, 1, l.dropped(dropLate))
+		require.EqualValues(t, 1, l.dropped(env.DropLate))
 		require.EqualValues(t, 9, l.Status().Received)
 	})
 }
@@ -265,7 +267,7 @@ func TestAFrameWithATopicThatIsNoneOrOfAnotherGroupIsRefused(t *testing.T) {
 			m := wire.Publish{Session: 1, Run: run1, Number: 1}
 			m.Messages = append(oneMessage("news.a", nil, nil, nil), oneMessage(topic, nil, nil, nil)...)
 			l.comes("p", wire.KindPublish, m.AppendTo(nil))
-			require.EqualValues(t, i+1, l.dropped(dropMalformed))
+			require.EqualValues(t, i+1, l.dropped(env.DropMalformed))
 		}
 		require.Empty(t, got)
 	})
@@ -281,11 +283,11 @@ func TestTheFirstMemberOfAQueueThatHasRoomGetsTheMessage(t *testing.T) {
 		s.said()
 		for round := range 20 {
 			for _, p := range []peer.ID{"n00", "n01"} {
-				s.links[p].full(true)
+				s.links[p].Full(true)
 			}
 			free := peer.ID(fmt.Sprintf("n%02d", round%2))
 			begun := time.Now()
-			time.AfterFunc(time.Second, func() { s.links[free].full(false) })
+			time.AfterFunc(time.Second, func() { s.links[free].Full(false) })
 			s.say(t, "x")
 			require.Equal(t, time.Second, time.Since(begun))
 			said := s.said()
@@ -294,32 +296,20 @@ func TestTheFirstMemberOfAQueueThatHasRoomGetsTheMessage(t *testing.T) {
 			require.Contains(t, said, peer.ID("n02"))
 		}
 		for _, p := range []peer.ID{"n00", "n01"} {
-			s.links[p].full(true)
+			s.links[p].Full(true)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		err := s.Publish(ctx, "news.a", patterns.Message{Body: []byte("late")}, patterns.PublishOptions{})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Contains(t, s.said()["n02"], "late")
-		require.EqualValues(t, 1, s.dropped(dropLane))
+		require.EqualValues(t, 1, s.dropped(env.DropLane))
 		require.ErrorIs(t, s.TryPublish("news.a", patterns.Message{}, patterns.PublishOptions{}), patterns.ErrWouldBlock)
 		require.Empty(t, s.said())
 		for _, p := range []peer.ID{"n00", "n01"} {
-			s.links[p].full(false)
+			s.links[p].Full(false)
 		}
-		time.Sleep(2 * holeTime)
+		time.Sleep(2 * env.HoleTime)
 		require.Len(t, s.said(), 1, "one is told")
 	})
-}
-
-// full says whether the lane takes nothing, and lets go who waits for it.
-func (t *taped) full(is bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.room = -1; is {
-		t.room, t.roomy = 0, make(chan struct{})
-	} else if t.roomy != nil {
-		close(t.roomy)
-		t.roomy = nil
-	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -62,7 +63,7 @@ func (b *belief) allows(from peer.ID, run uint32, last uint64) bool {
 // addressed before the next one was signed.
 func (b *belief) limit(i int) uint64 {
 	g := &b.grants[i]
-	limit := g.base + maxLead
+	limit := g.base + env.MaxLead
 	for _, later := range b.grants[i+1:] {
 		if later.run == g.run {
 			return min(limit, later.base)

@@ -14,6 +14,8 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
+	"github.com/arke-mesh/arke/patterns/pubsub/fanout"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -43,8 +45,8 @@ func NewCarrier(e *Engine, network, group string) (*Carrier, error) {
 		return nil, err
 	}
 	e.armSweep()
-	c := &Carrier{e: e, network: []byte(network), group: group, to: r.to, id: max(e.random.Uint64(), 1)}
-	c.ledger = newLedger(e.random.IntN)
+	c := &Carrier{e: e, network: []byte(network), group: group, to: r.to, id: max(e.base.Random.Uint64(), 1)}
+	c.ledger = newLedger(e.base.Random.IntN)
 	return c, nil
 }
 
@@ -64,13 +66,13 @@ func (c *Carrier) Close() {
 }
 
 // Cluster is the one whose members are the nodes that listen to a group.
-func Cluster(group string) string { return clusterOf(group) }
+func Cluster(group string) string { return env.ClusterOf(group) }
 
 // Listened says whether anybody here listens to a topic that the pattern stands for, as
 // far as is known: gateways, which would take it elsewhere, are nobody.
 func (c *Carrier) Listened(pattern string) bool {
-	wants := func(i wire.Interest) bool { return !isLent(i.Queue) && match.Meet(i.Pattern, pattern) }
-	if c.e.local.wants(c.group, wants) || c.e.local.wants(rootGroup, wants) {
+	wants := func(i wire.Interest) bool { return !env.IsLent(i.Queue) && match.Meet(i.Pattern, pattern) }
+	if c.e.local.wants(c.group, wants) || c.e.local.wants(env.RootGroup, wants) {
 		return true
 	}
 	if _, up, err := c.e.publishers.begin(c.group, ""); err == nil {
@@ -80,12 +82,12 @@ func (c *Carrier) Listened(pattern string) bool {
 		}
 	}
 	c.to.lock()
-	defer c.to.unlock()
-	for _, r := range c.to.subscribers.receivers {
-		if r.state.gone != 0 {
+	defer c.to.Unlock()
+	for _, r := range c.to.subscribers.Receivers {
+		if r.State.Gone != 0 {
 			continue
 		}
-		for _, i := range r.interests {
+		for _, i := range r.Interests {
 			if wants(i) {
 				return true
 			}
@@ -97,13 +99,13 @@ func (c *Carrier) Listened(pattern string) bool {
 // Put publishes a message that came for a gateway, under that topic.
 func (c *Carrier) Put(topic string, d *Delivery) {
 	c.mu.Lock()
-	said, ok := c.ledger.pass(c.e.now(), streamOf(d), d.Serial)
+	said, ok := c.ledger.pass(c.e.base.Now(), streamOf(d), d.Serial)
 	if !ok {
 		c.armLocked()
 	}
 	c.mu.Unlock()
 	if !ok {
-		c.e.drops.Inc(dropLate)
+		c.e.base.Drops.Inc(env.DropLate)
 		return
 	}
 	served := make([]uint64, 0, len(d.Picks))
@@ -120,7 +122,7 @@ func (c *Carrier) Put(topic string, d *Delivery) {
 func (c *Carrier) Leave(d *Delivery) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ledger.leave(c.e.now(), streamOf(d), d.Serial)
+	c.ledger.leave(c.e.base.Now(), streamOf(d), d.Serial)
 	c.armLocked()
 }
 
@@ -132,14 +134,14 @@ func (c *Carrier) Gap(g patterns.Gap) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ledger.gap(c.e.now(), publisher, g.Missed)
+	c.ledger.gap(c.e.base.Now(), publisher, g.Missed)
 	c.armLocked()
 }
 
 // armLocked has those who listen told.
 func (c *Carrier) armLocked() {
 	if c.timer == nil && !c.closed {
-		c.timer = c.e.after("pubsub.notice", holeTime, c.notify)
+		c.timer = c.e.base.After("pubsub.notice", env.HoleTime, c.notify)
 	}
 }
 
@@ -169,26 +171,26 @@ func (c *Carrier) publish(topic string, tail []byte, said *wire.Crossed, served 
 	e := c.e
 	r, up, err := e.publishers.begin(topic, "")
 	if err != nil {
-		e.drops.Inc(dropMalformed) // by its new name it is too long, or the engine is closed
+		e.base.Drops.Inc(env.DropMalformed) // by its new name it is too long, or the engine is closed
 		return
 	}
 	defer e.publishers.done(r.to)
 	said.Carrier, said.Network = c.id, c.network
 	const ends = 192
 	body := append(make([]byte, 0, len(tail)+ends), tail...)
-	what := content{flags: wire.FlagLent, packed: true, body: said.AppendTo(body)}
-	plain := what.body
+	what := fanout.Content{Flags: wire.FlagLent, Packed: true, Body: said.AppendTo(body)}
+	plain := what.Body
 	var key security.KeyID
-	if r.to.keys.seals() {
-		serial, keys := e.serials.take(), r.to.keys.now()
-		defer e.serials.done(serial)
+	if r.to.keys.Seals() {
+		serial, keys := e.base.Serials.Take(), r.to.keys.Now()
+		defer e.base.Serials.Done(serial)
 		key = keys.CommonKey()
-		what = e.seal(keys, key, r.topic, serial, what)
+		what = sealWith(e.base, keys, key, r.topic, serial, what)
 	}
 	here := e.local.heardHere(&r.to.keys, key, r.topic)
-	o := outgoing{topic: r.topic, served: served}
+	o := fanout.Outgoing{Topic: r.topic, Served: served}
 	message := said.Kind == wire.CrossedMessage
-	var left []*receiver
+	var left []*fanout.Receiver
 	if message {
 		left, _ = r.to.send(&o, &what, here.queues(false, origin{}), "", forced)
 	} else {
@@ -197,12 +199,12 @@ func (c *Carrier) publish(topic string, tail []byte, said *wire.Crossed, served 
 	if len(left) > 0 {
 		r.to.giveUp(left, 1)
 	}
-	e.counts.forwarded.Add(1)
-	if up != nil && up.put(e.now(), r.topic, &what) != nil {
+	e.base.Counts.Forwarded.Add(1)
+	if up != nil && up.put(e.base.Now(), r.topic, &what) != nil {
 		up.giveUp(1)
 	}
 	if here != nil {
-		c.here(here, plain, o.picks)
+		c.here(here, plain, o.Picks)
 	}
 }
 
@@ -210,24 +212,24 @@ func (c *Carrier) publish(topic string, tail []byte, said *wire.Crossed, served 
 // group hear it from its forwarder, as others do.
 func (c *Carrier) here(here *answer, plain []byte, picks []wire.Pick) {
 	if tail, said, ok := wire.CutCrossed(plain); ok {
-		c.e.local.abroad.land(c.e.self, false, &said, here, tail, picks)
+		c.e.local.abroad.land(c.e.base.Self, false, &said, here, tail, picks)
 	}
 }
 
 // sendAll sends to everybody who listens to the group, on no tree. It returns those
 // whose lane is full.
-func sendAll(p *publisher, o *outgoing, what *content) (left []*receiver) {
+func sendAll(p *publisher, o *fanout.Outgoing, what *fanout.Content) (left []*fanout.Receiver) {
 	p.lock()
-	defer p.unlock()
+	defer p.Unlock()
 	p.use()
-	var all []*receiver
-	for _, r := range p.subscribers.sorted() {
-		if r.state.gone == 0 {
+	var all []*fanout.Receiver
+	for _, r := range p.subscribers.Sorted() {
+		if r.State.Gone == 0 {
 			all = append(all, r)
 		}
 	}
-	p.prepare(o, what, o.origin)
-	p.tree.signer.addressed++
+	p.Prepare(o, what, o.Origin)
+	p.Tree.Signer.Addressed++
 	return p.give(o, all)
 }
 
@@ -238,7 +240,7 @@ type ledger struct {
 }
 
 func newLedger(random func(n int) int) ledger {
-	return ledger{all: crowd.NewTable[ledgerKey, peer.ID, *entry](maxStreams, random)}
+	return ledger{all: crowd.NewTable[ledgerKey, peer.ID, *entry](env.MaxStreams, random)}
 }
 
 // ledgerKey is one stream of a publisher.
@@ -299,7 +301,7 @@ func (l *ledger) gap(now int64, publisher peer.ID, n uint64) {
 
 // due returns what is to be told: the order does not matter, of one stream there is one.
 func (l *ledger) due() (out []wire.Crossed) {
-	keys := sorted(l.untold(), func(k ledgerKey) string { return string(k.publisher) + hex(k.stream) })
+	keys := env.Sorted(l.untold(), func(k ledgerKey) string { return string(k.publisher) + env.Hex(k.stream) })
 	for _, k := range keys {
 		e, _ := l.all.Get(k)
 		said := wire.Crossed{Kind: wire.CrossedNotice, Stream: k.stream, Serial: e.gone, Lost: e.lost, Publisher: []byte(k.publisher)}
@@ -332,7 +334,7 @@ func (l *ledger) entry(now int64, k ledgerKey) *entry {
 	if !ok {
 		e = &entry{}
 		k.publisher = peer.ID(bytes.Clone([]byte(k.publisher)))
-		if _, ok := l.all.Put(k, k.publisher, e); !ok && now-l.looked >= int64(roomTime) {
+		if _, ok := l.all.Put(k, k.publisher, e); !ok && now-l.looked >= int64(env.RoomTime) {
 			l.looked = now
 			l.forget(now)
 		}
@@ -344,7 +346,7 @@ func (l *ledger) entry(now int64, k ledgerKey) *entry {
 // forget forgets the streams that have been silent for long.
 func (l *ledger) forget(now int64) {
 	for k, e := range l.all.All() {
-		if now-e.used > int64(streamTime) {
+		if now-e.used > int64(env.StreamTime) {
 			l.all.Delete(k)
 		}
 	}

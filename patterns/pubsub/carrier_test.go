@@ -13,6 +13,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 func TestThePassageOfAStream(t *testing.T) {
@@ -87,7 +88,7 @@ func TestALedgerForgetsThoseOfWhoPublishesMost(t *testing.T) {
 	// known of another one's stays, and a new one's is remembered.
 	l := newLedger(rand.IntN)
 	l.leave(1, ledgerKey{"honest", 1}, 7)
-	for n := range uint64(maxStreams + 100) {
+	for n := range uint64(env.MaxStreams + 100) {
 		said, ok := l.pass(1, ledgerKey{"hoarder", n}, n+1)
 		require.True(t, ok)
 		require.Equal(t, n+1, said.Serial)
@@ -98,7 +99,7 @@ func TestALedgerForgetsThoseOfWhoPublishesMost(t *testing.T) {
 		require.True(t, ok)
 		require.EqualValues(t, 1, said.Lost)
 	}
-	require.Equal(t, maxStreams, l.all.Len())
+	require.Equal(t, env.MaxStreams, l.all.Len())
 }
 
 func TestAGapIsOfTheSameStreamEachTime(t *testing.T) {
@@ -120,15 +121,15 @@ func TestAFullLedgerIsLookedThroughOnceASecond(t *testing.T) {
 	// This test has a publisher use one stream more than a gateway remembers: that costs a
 	// look at all of them now and then, not for each message.
 	l := newLedger(rand.IntN)
-	for n := range uint64(maxStreams) {
+	for n := range uint64(env.MaxStreams) {
 		l.pass(1, ledgerKey{"p", n}, 1)
 	}
-	now := int64(streamTime)
-	l.pass(now, ledgerKey{"p", maxStreams}, 1) // nothing is silent for long enough
-	require.Equal(t, maxStreams, l.all.Len())
-	l.pass(now+2, ledgerKey{"p", maxStreams}, 2)
-	require.Equal(t, maxStreams, l.all.Len(), "it was looked through a moment ago")
-	l.pass(now+int64(roomTime), ledgerKey{"p", maxStreams}, 3)
+	now := int64(env.StreamTime)
+	l.pass(now, ledgerKey{"p", env.MaxStreams}, 1) // nothing is silent for long enough
+	require.Equal(t, env.MaxStreams, l.all.Len())
+	l.pass(now+2, ledgerKey{"p", env.MaxStreams}, 2)
+	require.Equal(t, env.MaxStreams, l.all.Len(), "it was looked through a moment ago")
+	l.pass(now+int64(env.RoomTime), ledgerKey{"p", env.MaxStreams}, 3)
 	require.Zero(t, l.all.Len())
 }
 
@@ -145,90 +146,13 @@ func TestACarrierRemembersNothingForNobody(t *testing.T) {
 		put(1)
 		c.Leave(&Delivery{Publisher: peerOf("pub"), Session: 1, Serial: 2})
 		time.Sleep(time.Second)
-		require.Zero(t, l.local.abroad.sweep(l.now()))
+		require.Zero(t, l.local.abroad.sweep(l.base.Now()))
 
 		got := l.listens(t, "news.>")
 		put(3)
 		require.Equal(t, "news.a x", got.next(t))
-		require.Equal(t, 1, l.local.abroad.sweep(l.now()))
+		require.Equal(t, 1, l.local.abroad.sweep(l.base.Now()))
 	})
-}
-
-func TestPublishersKeepToOneGateway(t *testing.T) {
-	// This test has a publisher choose among gateways: it stays with one as long as that is
-	// there, numbers what it gives to them together, does not number what is not sent, and
-	// gives nothing to any that has crossed a border.
-	node := func(hash uint64) *receiver { return &receiver{hash: hash, state: &subscriberState{}} }
-	ab := []*receiver{node(1), node(2)}
-	listening := func(rs ...*receiver) *way {
-		w := &way{lent: []uint64{9}}
-		for _, r := range rs {
-			w.interests = append(w.interests, &interest{r: r, queue: 9, weight: 1, lent: true})
-		}
-		return w
-	}
-	p := &picker{self: 77, live: func(*receiver) bool { return true }}
-	plain := &content{}
-	give := func(w *way) wire.Pick {
-		picks, beyond := p.ferries(w, nil, plain, nil)
-		require.Zero(t, beyond)
-		require.Len(t, picks, 1)
-		return p.ferry.board(picks)[0]
-	}
-	first := give(listening(ab...))
-	require.Equal(t, uint64(1), first.Serial)
-	require.Equal(t, wire.Pick{Queue: 9, Node: first.Node, Serial: 2}, give(listening(ab[1], ab[0])))
-	p.ferries(listening(ab...), nil, plain, nil) // which is not sent
-	require.Equal(t, uint64(3), give(listening(ab...)).Serial)
-	none, _ := p.ferries(listening(ab...), nil, &content{flags: wire.FlagLent}, nil)
-	require.Empty(t, p.ferry.board(none))
-
-	other := ab[0]
-	if other.hash == first.Node {
-		other = ab[1]
-	}
-	require.Equal(t, wire.Pick{Queue: 9, Node: other.hash, Serial: 4}, give(listening(other)))
-	require.Equal(t, wire.Pick{Queue: 9, Node: other.hash, Serial: 5}, give(listening(ab...)), "it does not change back")
-	require.Equal(t, ab[0:1], func() []*receiver {
-		p := &picker{self: 77, live: p.live}
-		p.ferries(listening(ab[0]), nil, plain, nil)
-		return p.ferry.lacking(func(*receiver) bool { return false })
-	}(), "who has no room is waited for")
-}
-
-func TestQueuesOfGatewaysAreBoundedAndNumbersGrow(t *testing.T) {
-	// This test has somebody listen in more queues whose names are those of gateways than a
-	// message can be for: the others are counted. Then one such queue after the other comes
-	// and goes, more than a publisher remembers: what a gateway gets next has a number, and
-	// a higher one than before, or it would be late for ever.
-	p := &picker{self: 77, live: func(*receiver) bool { return true }}
-	give := func(queues ...uint64) (picks []wire.Pick, beyond int) {
-		r := &receiver{hash: 1, state: &subscriberState{}}
-		w := &way{lent: queues}
-		for _, q := range queues {
-			w.interests = append(w.interests, &interest{r: r, queue: q, weight: 1, lent: true})
-		}
-		picks, beyond = p.ferries(w, nil, &content{}, nil)
-		return p.ferry.board(picks), beyond
-	}
-	var many []uint64
-	for q := range uint64(maxPicks + 6) {
-		many = append(many, 100+q)
-	}
-	picks, beyond := give(many...)
-	require.Len(t, picks, maxPicks)
-	require.Equal(t, 6, beyond)
-
-	last := uint64(0)
-	for round := range uint64(3) {
-		picks, _ = give(9)
-		require.Greater(t, picks[0].Serial, last)
-		last = picks[0].Serial
-		for q := range uint64(maxFerries) {
-			give(10_000*(round+1) + q)
-		}
-		require.LessOrEqual(t, len(p.ferry.all), maxFerries)
-	}
 }
 
 func TestAStreamIsWhatOneQueueOfGatewaysGets(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/inbox"
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 // delivery hands messages that came to the subscriptions here. It is scratch of
@@ -76,7 +77,7 @@ func (d *delivery) run(in *incoming, a *answer, first wire.Message, run wire.Mes
 		}
 	}
 	for _, p := range d.picks {
-		if p.Node == d.of.hash {
+		if p.Node == d.of.Hash {
 			d.mine = append(d.mine, p)
 		}
 	}
@@ -144,7 +145,7 @@ func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messag
 		for _, q := range d.mine {
 			switch s := d.of.one(a.of(in.root), q.Queue, origin{}, wrong); {
 			case s == nil && (echo || !in.root):
-				d.of.drops.Inc(dropUnpicked)
+				d.of.Drops.Inc(env.DropUnpicked)
 			case s == nil:
 			case s.lends():
 				d.sink.Tails = append(d.tails, in.tail(m))

@@ -7,8 +7,8 @@
 // patterns has the promises.
 //
 // It does not match patterns (package match) or queue for a subscriber (package
-// inbox), keeps no membership (package cluster), and sees links through the
-// small interfaces of network.go. That nothing is lost while a connection is
+// inbox), find the way to those who listen (package fanout), or keep membership (package
+// cluster), and sees links through the small interfaces of package env. That nothing is lost while a connection is
 // broken is up to the link's session.
 //
 // # Words
@@ -30,27 +30,25 @@
 // A pattern belongs to the group of its first word. A node that listens has one
 // lease in the cluster of the group ("topic:" and the word), with its patterns
 // as payload, made coarser if they are many; Subscribe returns when a lease that
-// carries or covers the pattern is acknowledged (group.go, lease.go,
-// interests.go). Another set of patterns is another lease, registered before the
-// old one goes. A publisher watches the groups that it publishes in, until 30 s
-// after the last message.
+// carries or covers the pattern is acknowledged (group.go, lease.go). Another set of
+// patterns is another lease, registered before the old one goes. A publisher watches the
+// groups that it publishes in, until 30 s after the last message.
 //
 // # The way of a message
 //
 //  1. Engine.Publish, on the caller's goroutine, waits for the first view of the
 //     group, and seals the message, once for all, if the group has a key of its
 //     own (publish.go, message.go).
-//  2. The publisher takes in a new view (subscribers.go), finds the receivers
-//     (audience.go), picks one for each queue, if it can one with room
-//     (picker.go), gives each its next number, and puts one copy into lane pub of
-//     the link to each (publisher.go, fanout.go, hop.go). Where there is no room
+//  2. The publisher takes in a new view, finds the receivers, picks one for each queue,
+//     if it can one with room, gives each its next number, and puts one copy into lane
+//     pub of the link to each (publisher.go, package fanout). Where there is no room
 //     the caller waits, and only it. Subscriptions on the same node get the
 //     message directly (local.go).
 //  3. If more than 16 nodes are interested, copies go to 16 heads at most. Each
 //     has been told in a Path, on the same lane, who is behind it, what those
 //     listen to and how far they are, and passes the message on: it finds the
 //     same nodes, gives the same numbers, and cuts its part into branches in
-//     turn (paths.go, tree.go). Forwarders never wait; who has no room misses the
+//     turn (paths.go). Forwarders never wait; who has no room misses the
 //     message and sees that by its number.
 //  4. The source at the receiver puts what comes into the order of the numbers
 //     (source.go, sequence.go); what is missing is waited for 500 ms, or two of the longest
@@ -62,7 +60,7 @@
 // A group is named by its first word, and under keys that somebody has brought by the word
 // and the id of their set (name.Ref). As with clusters two sets are two groups, of one node
 // too: each has its own publisher with its own session, its own lease, and its own index of
-// subscriptions (keys.go, finder.go). Keys that were brought are asked for each time, and kept
+// subscriptions (env.GroupKeys, keyed.go, finder.go). Keys that were brought are asked for each time, and kept
 // nowhere here: when they are taken back nothing is sealed or opened with them any more.
 //
 // Others may hold a key in another set, so on the wire a group is its word, and for
@@ -135,7 +133,7 @@
 // subscription is of a queue whose name begins with $, which it shares with the other
 // gateways to that network (NewLender). Of that a publisher keeps to one member as long as
 // it is live, each publisher to the one that is its nearest, and numbers what it gives to
-// the queue (ferry.go). So each message crosses once, in order, and gateways agree on
+// the queue (fanout.Picker). So each message crosses once, in order, and gateways agree on
 // nothing: when one dies each of its publishers goes on with another one.
 //
 // In the other network a Carrier publishes what came, in sessions of the gateway's node,
@@ -185,7 +183,7 @@
 // believed if the publisher has signed for it with its node key:
 //
 //   - A publisher that tells heads who is behind them signs a digest of its tree, once
-//     for all that are told together (lineage.go): each node in it with its run and
+//     for all that are told together (fanout.Signer): each node in it with its run and
 //     what had been addressed to it. Forwarders hand on what leads from there to each
 //     node behind them, which verifies it once a path, and believes those between it
 //     and the publisher (belief.go; TestNobodySpeaksForAPublisherThatHasNotSignedForIt).
@@ -219,7 +217,7 @@
 // (TestPublishersSignOnlyWhereSomebodyAsks). What is not signed so, or comes again, is
 // dropped for those who ask, and told to them as a gap of reason "unsigned", an upper
 // bound (TestWhoAsksForSignaturesGetsWhatThePublisherHasSigned). What is published before
-// the publisher has the lease, or within rosterTime for the root group, is not signed.
+// the publisher has the lease, or within env.CandidateTime for the root group, is not signed.
 // Which node has a message for a queue is not signed: a forwarder may give it to another
 // one, or to two.
 //
@@ -239,11 +237,11 @@
 // publishers remembered, as many of the root group, and of as many sessions that are
 // forgotten their last serials; four paths that lead here, of each session; 4,096 sessions forwarded,
 // of four paths each, 16,384 nodes behind this one in each; 10,000 signatures a second of each
-// peer, 200 of them false, and five times as many at once (forgeries.go). Where as many
+// peer, 200 of them false, and five times as many at once (env.Signers). Where as many
 // publishers or sessions are remembered as may be, one of whoever has brought most goes for
 // another one: a publisher that was heard is new then, and a gap may be told that is none.
 // What goes beyond is
-// refused or dropped by a named reason (drops.go), and shows as a gap where it
+// refused or dropped by a named reason (env.DropReason), and shows as a gap where it
 // concerns a subscription.
 //
 // # Goroutines and locks

@@ -15,13 +15,15 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
+	"github.com/arke-mesh/arke/patterns/pubsub/fanout"
 )
 
 // Engine is the topics of one node. It routes: what is published here to
 // publishers, what comes to sources and paths, both to the subscriptions here.
 // All methods may be called concurrently.
 type Engine struct {
-	*base
+	base       *env.Base
 	inboxes    *inbox.Set
 	local      *local
 	publishers *publishers
@@ -37,16 +39,16 @@ type Engine struct {
 // New checks cfg and registers with the links; nothing runs yet, and nothing
 // needs to be started. Call it before the overlay is started, and after the
 // Directory was made.
-func New(cfg Config) (*Engine, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+func New(cfg env.Config) (*Engine, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	set, err := inbox.NewSet(inbox.SetConfig{Exec: cfg.Exec, Clock: cfg.Clock, Logger: cfg.Logger})
 	if err != nil {
 		return nil, err
 	}
-	b := newBase(cfg)
+	b := env.NewBase(cfg)
 	e := &Engine{base: b, inboxes: set, publishers: newPublishers(b), paths: newPaths(b)}
 	e.calls.New = func() any { return &publication{} }
 	e.local = newLocal(b, e.publishers)
@@ -61,26 +63,26 @@ func New(cfg Config) (*Engine, error) {
 }
 
 // handle has to called with the frames of a kind that can be decoded.
-func handle[T any](b *base, k wire.Kind, decode func([]byte) (T, error), to func(Link, T, int) (kept bool)) {
-	b.cfg.Links.Handle(k, func(l Link, body []byte) (kept bool) {
+func handle[T any](b *env.Base, k wire.Kind, decode func([]byte) (T, error), to func(env.Link, T, int) (kept bool)) {
+	b.Cfg.Links.Handle(k, func(l env.Link, body []byte) (kept bool) {
 		if m, err := decode(body); err == nil {
 			return to(l, m, len(body))
 		}
-		b.drops.Inc(dropMalformed)
+		b.Drops.Inc(env.DropMalformed)
 		return false
 	})
 }
 
 // Subscribe is patterns.Messenger's.
 func (e *Engine) Subscribe(ctx context.Context, pattern string, s patterns.Subscriber, o patterns.SubscribeOptions) (patterns.Subscription, error) {
-	if err := checkQueue(o.Queue); err != nil {
+	if err := env.CheckQueue(o.Queue); err != nil {
 		return nil, err
 	}
 	sub, err := e.local.newSubscription(ctx, pattern, o)
 	if err != nil {
 		return nil, err
 	}
-	if sub.inbox, err = e.inboxes.New(inbox.Config{Subscriber: s, Options: o, Key: e.ids.Add(1)}); err != nil {
+	if sub.inbox, err = e.inboxes.New(inbox.Config{Subscriber: s, Options: o, Key: e.base.IDs.Add(1)}); err != nil {
 		return nil, err
 	}
 	if err := sub.join(ctx); err != nil {
@@ -93,12 +95,12 @@ func (e *Engine) Subscribe(ctx context.Context, pattern string, s patterns.Subsc
 // tells the clients of this node apart, for SubscribeOptions.NoEcho: see
 // patterns.PublishOptions.Origin.
 func (e *Engine) NewProxy(s Sink, origin uint64) *Proxy {
-	return &Proxy{l: e.local, sink: s, origin: origin, key: e.ids.Add(1), subs: make(map[uint64]*subscription)}
+	return &Proxy{l: e.local, sink: s, origin: origin, key: e.base.IDs.Add(1), subs: make(map[uint64]*subscription)}
 }
 
 // mayPublish says whether the node that sends a frame of its own may publish all that
 // is in it.
-func mayPublish(r Rights, publisher peer.ID, m *wire.Publish) bool {
+func mayPublish(r env.Rights, publisher peer.ID, m *wire.Publish) bool {
 	for rest := m.Messages; len(rest) > 0; {
 		first, _, _ := m.Cut(&rest)
 		if !r.MayPublish(publisher, first.Topic) {
@@ -110,10 +112,10 @@ func mayPublish(r Rights, publisher peer.ID, m *wire.Publish) bool {
 
 // entitled says whether the publisher may publish all that is in a frame. What a
 // forwarder of the root group brings was looked at there: no path shows whose it is.
-func entitled(e *Engine, l Link, key sourceKey, publisher peer.ID, m *wire.Publish) bool {
+func entitled(e *Engine, l env.Link, key sourceKey, publisher peer.ID, m *wire.Publish) bool {
 	switch {
 	case publisher == l.Peer():
-		return mayPublish(e.cfg.Rights, publisher, m)
+		return mayPublish(e.base.Cfg.Rights, publisher, m)
 	case m.Flags&wire.FlagRoot != 0:
 		return true
 	}
@@ -122,26 +124,26 @@ func entitled(e *Engine, l Link, key sourceKey, publisher peer.ID, m *wire.Publi
 
 // handlePublish takes in messages: they are passed on, if this node is a
 // forwarder, and handed to the subscriptions here, if they are for them.
-func (e *Engine) handlePublish(l Link, m wire.Publish, size int) (kept bool) {
+func (e *Engine) handlePublish(l env.Link, m wire.Publish, size int) (kept bool) {
 	word, ok := e.local.groupOf(&m)
 	if !ok {
-		e.drops.Inc(dropMalformed)
+		e.base.Drops.Inc(env.DropMalformed)
 		return false
 	}
 	source, publisher := sourceOf(l, m.Source, m.Origin.Peer), peer.ID(m.Origin.Peer)
 	if m.Source == "" && m.Flags&wire.FlagRoot != 0 && publisher != l.Peer() {
-		e.drops.Inc(dropUnauthorized) // only its publisher may send it up
+		e.base.Drops.Inc(env.DropUnauthorized) // only its publisher may send it up
 		return false
 	}
 	if publisher == "" {
 		publisher = source
 	}
 	if publisher != source && m.Flags&wire.FlagRoot == 0 {
-		e.drops.Inc(dropUnauthorized) // nobody speaks for others there
+		e.base.Drops.Inc(env.DropUnauthorized) // nobody speaks for others there
 		return false
 	}
-	if e.cfg.Rights.Asks() && !entitled(e, l, sourceKey{source, m.Session}, publisher, &m) {
-		e.drops.Add(dropNotAllowed, uint64(m.Count))
+	if e.base.Cfg.Rights.Asks() && !entitled(e, l, sourceKey{source, m.Session}, publisher, &m) {
+		e.base.Drops.Add(env.DropNotAllowed, uint64(m.Count))
 		return false
 	}
 	if m.Epoch > 0 {
@@ -150,14 +152,14 @@ func (e *Engine) handlePublish(l Link, m wire.Publish, size int) (kept bool) {
 	if m.Number == 0 {
 		return false
 	}
-	e.counts.received.Add(uint64(m.Count))
+	e.base.Counts.Received.Add(uint64(m.Count))
 	in := incoming{publisher: publisher, m: m, root: m.Flags&wire.FlagRoot != 0, own: publisher == l.Peer(), by: l.Peer()}
 	in.lent, in.keeps = true, true
 	switch {
 	case in.root && m.Source == "":
-		in.relay, word = true, rootForwards
+		in.relay, word = true, env.RootForwards
 	case in.root:
-		word = rootGroup
+		word = env.RootGroup
 	}
 	s := e.source(l, sourceKey{source, m.Session}, word, m.Run, m.Number+uint64(m.Count)-1)
 	if s == nil {
@@ -171,9 +173,9 @@ func (e *Engine) handlePublish(l Link, m wire.Publish, size int) (kept bool) {
 
 // source returns the source of what is for this node as it is now, and has numbers to
 // last, or nil.
-func (e *Engine) source(l Link, key sourceKey, word string, run uint32, last uint64) *source {
-	if uint16(run>>16) != uint16(e.cfg.Incarnation) {
-		e.drops.Inc(dropEarlier)
+func (e *Engine) source(l env.Link, key sourceKey, word string, run uint32, last uint64) *source {
+	if uint16(run>>16) != uint16(e.base.Cfg.Incarnation) {
+		e.base.Drops.Inc(env.DropEarlier)
 		return nil
 	}
 	s := e.sources.heard(l.Peer(), key, word, run, last)
@@ -183,7 +185,7 @@ func (e *Engine) source(l Link, key sourceKey, word string, run uint32, last uin
 
 // handleMark takes in how much has been addressed to this node, or that the
 // source is lost.
-func (e *Engine) handleMark(l Link, m wire.PublishMark, _ int) (kept bool) {
+func (e *Engine) handleMark(l env.Link, m wire.PublishMark, _ int) (kept bool) {
 	source := sourceOf(l, m.Source, "")
 	if m.Flags&wire.FlagGone != 0 {
 		e.paths.gone(l, sourceKey{source, m.Session})
@@ -192,7 +194,7 @@ func (e *Engine) handleMark(l Link, m wire.PublishMark, _ int) (kept bool) {
 	return false
 }
 
-func (e *Engine) told(l Link, key sourceKey, m *wire.PublishMark) {
+func (e *Engine) told(l env.Link, key sourceKey, m *wire.PublishMark) {
 	if m.Number == 0 {
 		return
 	}
@@ -201,17 +203,17 @@ func (e *Engine) told(l Link, key sourceKey, m *wire.PublishMark) {
 	switch {
 	case s == nil:
 	case !s.subject.named(m.Group, key.peer == l.Peer()):
-		e.drops.Inc(dropUnauthorized)
+		e.base.Drops.Inc(env.DropUnauthorized)
 	default:
 		s.tell(m.Run, m.Number)
 		if m.Flags&wire.FlagGone != 0 {
-			s.lost(e.now())
+			s.lost(e.base.Now())
 		}
 	}
 }
 
 // handlePath takes in that this node is a forwarder, or who may pass on to it.
-func (e *Engine) handlePath(l Link, part wire.Path, _ int) (kept bool) {
+func (e *Engine) handlePath(l env.Link, part wire.Path, _ int) (kept bool) {
 	source := sourceOf(l, part.Source, "")
 	p := e.paths.gather(l, source, &part)
 	e.armSweep()
@@ -219,7 +221,7 @@ func (e *Engine) handlePath(l Link, part wire.Path, _ int) (kept bool) {
 		return false
 	}
 	if source != l.Peer() && !e.sources.grant(l.Peer(), source, p) {
-		e.drops.Inc(dropNotNamed)
+		e.base.Drops.Inc(env.DropNotNamed)
 		return false
 	}
 	e.told(l, sourceKey{source, p.Session}, &wire.PublishMark{Run: p.Run, Number: p.Number, Group: p.Group})
@@ -231,7 +233,7 @@ func (e *Engine) handlePath(l Link, part wire.Path, _ int) (kept bool) {
 
 // handlePathLost takes in that a forwarder is not reached: the source makes
 // another path, forwarders pass it on.
-func (e *Engine) handlePathLost(l Link, m wire.PathLost, _ int) (kept bool) {
+func (e *Engine) handlePathLost(l env.Link, m wire.PathLost, _ int) (kept bool) {
 	if !e.publishers.pathLost(l.Peer(), &m) {
 		e.paths.passBack(l, &m)
 	}
@@ -240,7 +242,7 @@ func (e *Engine) handlePathLost(l Link, m wire.PathLost, _ int) (kept bool) {
 
 // sourceOf is whose session it is: of the node that is named, the origin, or the
 // sender.
-func sourceOf(l Link, named, origin string) peer.ID {
+func sourceOf(l env.Link, named, origin string) peer.ID {
 	switch {
 	case named != "":
 		return peer.ID(named)
@@ -271,18 +273,18 @@ func (e *Engine) arrived(s *source, in *incoming) {
 		e.roots.deliver(in)
 	default:
 		s.unseen(in)
-		s.into.deliver(in, in.publisher == e.self)
+		s.into.deliver(in, in.publisher == e.base.Self)
 	}
 }
 
 // republish passes messages of a publisher on to the root group.
 func (e *Engine) republish(in *incoming) {
-	p := e.publishers.find(rootGroup)
+	p := e.publishers.find(env.RootGroup)
 	if p == nil {
-		e.drops.Add(dropNoPath, uint64(in.m.Count-in.skip))
+		e.base.Drops.Add(env.DropNoPath, uint64(in.m.Count-in.skip))
 		return
 	}
-	e.counts.forwarded.Add(uint64(in.m.Count - in.skip))
+	e.base.Counts.Forwarded.Add(uint64(in.m.Count - in.skip))
 	skip := in.skip
 	for rest := in.m.Messages; len(rest) > 0; {
 		part := *in
@@ -301,14 +303,14 @@ func (e *Engine) republish(in *incoming) {
 // here. Who has them for queues is picked for each.
 func (e *Engine) pass(p *publisher, in *incoming, first wire.Message, run wire.Messages, count int) {
 	topic := string(first.Topic)
-	own := e.local.own.answer(firstWord(topic), topic).queues(true, origin{})
-	o := outgoing{topic: topic}
-	c := content{flags: in.m.Flags & (wire.FlagSealed | wire.FlagSigned | wire.FlagLent)}
+	own := e.local.own.answer(env.FirstWord(topic), topic).queues(true, origin{})
+	o := fanout.Outgoing{Topic: topic}
+	c := fanout.Content{Flags: in.m.Flags & (wire.FlagSealed | wire.FlagSigned | wire.FlagLent)}
 	p.lock()
-	queues := len(own) > 0 || p.audience.hasQueues(topic)
-	p.unlock()
+	queues := len(own) > 0 || p.Audience.HasQueues(topic)
+	p.Unlock()
 	if in.skip == 0 && !queues {
-		c.messages, c.count = run, count
+		c.Messages, c.Count = run, count
 		e.passAll(p, in, &o, &c, own)
 		return
 	}
@@ -319,23 +321,23 @@ func (e *Engine) pass(p *publisher, in *incoming, first wire.Message, run wire.M
 			head = append(wire.AppendMessage(head[:0], topic, nil, len(m.Content)), m.Content...)
 			next := *in
 			next.skip, next.m.Messages, next.m.Count, next.lent, next.keeps = 0, head, 1, true, false
-			c.packed, c.body = true, m.Content
+			c.Packed, c.Body = true, m.Content
 			e.passAll(p, &next, &o, &c, own)
 		}
 		in.m.Origin.Serial++
 	}
 }
 
-func (e *Engine) passAll(p *publisher, in *incoming, o *outgoing, c *content, own []wire.Interest) {
-	o.origin, o.forwarder = in.m.Origin, in.m.Forwarder
+func (e *Engine) passAll(p *publisher, in *incoming, o *fanout.Outgoing, c *fanout.Content, own []wire.Interest) {
+	o.Origin, o.Forwarder = in.m.Origin, in.m.Forwarder
 	if left, _ := p.send(o, c, own, in.publisher, forced); len(left) > 0 {
-		p.giveUp(left, o.count)
+		p.giveUp(left, o.Count)
 	}
-	if c.messages != nil {
-		in.m.Messages, in.m.Count, in.m.Named = c.messages, c.count, 1
+	if c.Messages != nil {
+		in.m.Messages, in.m.Count, in.m.Named = c.Messages, c.Count, 1
 	}
-	if e.unseal(in, within{}) {
-		in.picks = o.picks
+	if unseal(e.base, in, within{}) {
+		in.picks = o.Picks
 		e.roots.deliver(in)
 	}
 }
@@ -343,23 +345,23 @@ func (e *Engine) passAll(p *publisher, in *incoming, o *outgoing, c *content, ow
 // missing tells whom it concerns that messages of a source are missing; 0 =
 // nobody knows how many, because the source itself is lost.
 func (e *Engine) missing(s *source, n uint64) {
-	e.drops.Add(dropGap, n)
+	e.base.Drops.Add(env.DropGap, n)
 	from, exact := s.text, true
 	if s.into.lent { // of several publishers, and it may have been no message
 		from, exact = "", false
 	}
 	switch {
-	case n == 0 && s.subject.word == rootForwards:
-		e.local.gap(patterns.Gap{Reason: patterns.GapPublisher}, rootGroup)
-		if p := e.publishers.find(rootGroup); p != nil {
+	case n == 0 && s.subject.word == env.RootForwards:
+		e.local.gap(patterns.Gap{Reason: patterns.GapPublisher}, env.RootGroup)
+		if p := e.publishers.find(env.RootGroup); p != nil {
 			p.missed(0)
 		}
 	case n == 0:
 		e.local.gap(patterns.Gap{From: from, Reason: patterns.GapPublisher}, e.local.hears(&s.subject)...)
-	case s.subject.word == rootForwards:
-		n = min(n, maxRelayedGap)
-		e.local.gap(patterns.Gap{Missed: n, Reason: patterns.GapLost}, rootGroup)
-		if p := e.publishers.find(rootGroup); p != nil {
+	case s.subject.word == env.RootForwards:
+		n = min(n, env.MaxRelayedGap)
+		e.local.gap(patterns.Gap{Missed: n, Reason: patterns.GapLost}, env.RootGroup)
+		if p := e.publishers.find(env.RootGroup); p != nil {
 			p.missed(n)
 		}
 	default:
@@ -373,22 +375,22 @@ func (e *Engine) armSweep() {
 	if e.armed.Load() {
 		return
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.sweeping == nil && !e.closed {
-		e.sweeping = e.after("pubsub.sweep", sweepTime, e.sweep)
+	e.base.Mu.Lock()
+	defer e.base.Mu.Unlock()
+	if e.sweeping == nil && !e.base.Closed {
+		e.sweeping = e.base.After("pubsub.sweep", env.SweepTime, e.sweep)
 	}
 	e.armed.Store(true)
 }
 
 // sweep forgets what nobody has used for long.
 func (e *Engine) sweep() {
-	e.mu.Lock()
+	e.base.Mu.Lock()
 	e.sweeping = nil
 	e.armed.Store(false)
-	e.mu.Unlock()
-	now := e.now()
-	left := e.publishers.sweep(now) + e.sources.sweep(now, int64(streamTime)) + e.roots.sweep(now) + e.paths.sweep(now) +
+	e.base.Mu.Unlock()
+	now := e.base.Now()
+	left := e.publishers.sweep(now) + e.sources.sweep(now, int64(env.StreamTime)) + e.roots.sweep(now) + e.paths.sweep(now) +
 		e.local.abroad.sweep(now)
 	if left > 0 {
 		e.armSweep()
@@ -404,7 +406,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 		g.withdraw()
 	}
 	if len(subs) > 0 {
-		overlay.Sleep(ctx, e.cfg.Clock, "pubsub.sleep", lingerTime)
+		overlay.Sleep(ctx, e.base.Cfg.Clock, "pubsub.sleep", env.LingerTime)
 	}
 	var err error
 	for _, s := range subs {
@@ -417,7 +419,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 
 // Close ends everything at once and waits. It is idempotent.
 func (e *Engine) Close() error {
-	if e.close() {
+	if e.base.Close() {
 		if e.sweeping != nil {
 			e.sweeping.Stop()
 		}
@@ -437,7 +439,7 @@ func (e *Engine) Close() error {
 		}
 		e.inboxes.Close()
 	}
-	e.wg.Wait()
+	e.base.WG.Wait()
 	return nil
 }
 
@@ -462,14 +464,14 @@ func (e *Engine) Status() Status {
 	groups, subs := e.local.count()
 	return Status{
 		Subscriptions: subs, Groups: groups, Publishing: e.publishers.count(), Streams: e.sources.count(), Paths: e.paths.count(),
-		Published: e.counts.published.Load(), Copies: e.counts.copies.Load(), Received: e.counts.received.Load(),
-		Forwarded: e.counts.forwarded.Load(), Trees: e.counts.trees.Load(), Inboxes: e.inboxes.Status(),
+		Published: e.base.Counts.Published.Load(), Copies: e.base.Counts.Copies.Load(), Received: e.base.Counts.Received.Load(),
+		Forwarded: e.base.Counts.Forwarded.Load(), Trees: e.base.Counts.Trees.Load(), Inboxes: e.inboxes.Status(),
 	}
 }
 
 // Drops counts what went no further, by reason; reasons that never occurred
 // are left out.
-func (e *Engine) Drops() map[string]uint64 { return e.drops.ByName() }
+func (e *Engine) Drops() map[string]uint64 { return e.base.Drops.ByName() }
 
 // DropNames are the reasons that Drops counts.
-func DropNames() []string { return drop.Names(dropReasons) }
+func DropNames() []string { return drop.Names(env.DropReasons) }

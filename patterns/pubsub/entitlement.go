@@ -7,7 +7,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/security"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 // maxVerdicts bounds the topics whose verdict is remembered for one source; beyond it
@@ -29,7 +29,7 @@ func (e *entitlement) show(certificate []byte) {
 }
 
 // lets says whether the publisher may publish all that is in a frame.
-func (e *entitlement) lets(r Rights, publisher peer.ID, m *wire.Publish) bool {
+func (e *entitlement) lets(r env.Rights, publisher peer.ID, m *wire.Publish) bool {
 	if v := r.Version(); e.verdicts == nil || e.version != v {
 		e.version, e.verdicts = v, make(map[string]bool)
 	}
@@ -49,12 +49,4 @@ func (e *entitlement) lets(r Rights, publisher peer.ID, m *wire.Publish) bool {
 		}
 	}
 	return true
-}
-
-// certificateHash stands for a certificate in what is signed; zero = there is none.
-func certificateHash(certificate []byte) (h security.CertificateHash) {
-	if len(certificate) > 0 {
-		h = security.HashCertificate(certificate)
-	}
-	return h
 }

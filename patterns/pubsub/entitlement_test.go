@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 // lists are rights by which a certificate is the list of the topics that it allows.
@@ -56,7 +57,7 @@ func TestForwardersDoNotBringWhatAPublisherMayNotPublish(t *testing.T) {
 	// meanwhile arrives no longer.
 	alone(t, func(t *testing.T, l *lone) {
 		rights := &lists{}
-		l.cfg.Rights = rights
+		l.base.Cfg.Rights = rights
 		got, pub := l.listens(t, "news.>"), author("pub")
 		shows := func(serial, number uint64, certificate string, lie func(*wire.Path)) {
 			p := pub.path(1, serial, number, "f")
@@ -70,7 +71,7 @@ func TestForwardersDoNotBringWhatAPublisherMayNotPublish(t *testing.T) {
 		shows(1, 0, "may news.b", func(p *wire.Path) { p.Proof.Certificate = []byte("may news.a") })
 		shows(1, 0, "may news.b", func(p *wire.Path) { p.Proof.Certificate = nil })
 		brought(l, 1, "news.a")
-		require.EqualValues(t, 3, l.dropped(dropNotNamed), "the lies, and what came by them")
+		require.EqualValues(t, 3, l.dropped(env.DropNotNamed), "the lies, and what came by them")
 
 		shows(1, 0, "may news.a", nil)
 		for n := range uint64(100) {
@@ -80,7 +81,7 @@ func TestForwardersDoNotBringWhatAPublisherMayNotPublish(t *testing.T) {
 		require.Equal(t, 1, rights.asked)
 		brought(l, 101, "news.b")
 		brought(l, 101, "news.b")
-		require.EqualValues(t, 2, l.dropped(dropNotAllowed))
+		require.EqualValues(t, 2, l.dropped(env.DropNotAllowed))
 		require.Equal(t, 2, rights.asked)
 		broughtTogether(l, 101, "news.a", "news.b")
 		require.Empty(t, got, "of a frame all or nothing")
@@ -94,14 +95,14 @@ func TestForwardersDoNotBringWhatAPublisherMayNotPublish(t *testing.T) {
 
 		rights.revoked = true
 		rights.version++
-		before := l.dropped(dropNotAllowed)
+		before := l.dropped(env.DropNotAllowed)
 		brought(l, 103, "news.a")
-		require.Equal(t, before+1, l.dropped(dropNotAllowed))
+		require.Equal(t, before+1, l.dropped(env.DropNotAllowed))
 		rights.revoked = false
 		rights.version++
 		shows(3, 102, "", nil)
 		brought(l, 103, "news.a")
-		require.Equal(t, before+2, l.dropped(dropNotAllowed))
+		require.Equal(t, before+2, l.dropped(env.DropNotAllowed))
 		require.Empty(t, got)
 	})
 }
@@ -111,7 +112,7 @@ func TestWhatIsRefusedWithAFrameIsToldAsAGap(t *testing.T) {
 	// refused whole, and those that were allowed are no silent loss. Who subscribes hears of
 	// a gap of all three with the next message.
 	alone(t, func(t *testing.T, l *lone) {
-		l.cfg.Rights = &lists{}
+		l.base.Cfg.Rights = &lists{}
 		got, pub := l.listens(t, "news.>"), author("pub")
 		p := pub.path(1, 1, 0, "f")
 		p.Proof.Certificate = []byte("may news.a")
@@ -120,7 +121,7 @@ func TestWhatIsRefusedWithAFrameIsToldAsAGap(t *testing.T) {
 		brought(l, 1, "news.a")
 		require.Equal(t, "news.a ", got.next(t))
 		broughtTogether(l, 2, "news.a", "news.b", "news.a")
-		require.EqualValues(t, 3, l.dropped(dropNotAllowed))
+		require.EqualValues(t, 3, l.dropped(env.DropNotAllowed))
 		brought(l, 5, "news.a")
 		require.Equal(t, []string{"gap 3", "news.a "}, []string{got.next(t), got.next(t)})
 	})

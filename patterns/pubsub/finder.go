@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/arke-mesh/arke/internal/match"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 // finder finds the subscriptions that a topic is for: of all groups whose keys are the
@@ -86,7 +87,7 @@ func (f *finder) answerFor(group string, topic []byte) *answer {
 }
 
 func (f *finder) ask(group, topic string) *answer {
-	a := &answer{topic: topic, word: firstWord(topic), changes: f.changes()}
+	a := &answer{topic: topic, word: env.FirstWord(topic), changes: f.changes()}
 	if group == "" {
 		group = a.word
 	}

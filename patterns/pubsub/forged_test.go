@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns/internal/fake"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -61,26 +63,26 @@ func TestNobodySpeaksForAPublisherThatHasNotSignedForIt(t *testing.T) {
 			func(p *wire.Path) { p.Stops = []wire.Stop{{Peer: "a"}} },
 			func(p *wire.Path) { p.Session = 2 },
 			func(p *wire.Path) { p.Group = "other" },
-			func(p *wire.Path) { p.Number += maxLead + 1 },
+			func(p *wire.Path) { p.Number += env.MaxLead + 1 },
 			func(p *wire.Path) { p.Proof.Signature[0]++ },
 		}
 		for i, lie := range lies {
 			p := pub.path(1, 1, 1, "liar")
 			lie(p)
-			before := l.dropped(dropNotNamed) + l.dropped(dropEarlier)
+			before := l.dropped(env.DropNotNamed) + l.dropped(env.DropEarlier)
 			l.shows("liar", p)
-			require.Equal(t, before+1, l.dropped(dropNotNamed)+l.dropped(dropEarlier), "lie %d", i)
+			require.Equal(t, before+1, l.dropped(env.DropNotNamed)+l.dropped(env.DropEarlier), "lie %d", i)
 			for session := range uint64(3) {
 				pub.comes(l, "liar", session, 2, "forged")
 				pub.marks(l, "liar", session, 1<<61)
 				l.marks("liar", wire.PublishMark{Session: session, Run: run1, Number: 2, Flags: wire.FlagGone, Source: true1, Group: "news"})
 			}
-			require.Equal(t, before+10, l.dropped(dropNotNamed)+l.dropped(dropEarlier), "lie %d", i)
+			require.Equal(t, before+10, l.dropped(env.DropNotNamed)+l.dropped(env.DropEarlier), "lie %d", i)
 		}
 		own := single{Publish: wire.Publish{Session: 9, Run: run1, Number: 1, Flags: wire.FlagOrigin, Source: "liar", Origin: wire.Origin{Peer: true1}}, Topic: "news.a"}
 		l.publish("liar", own)
-		require.EqualValues(t, 1, l.dropped(dropUnauthorized), "in its own session neither")
-		time.Sleep(2 * holeTime)
+		require.EqualValues(t, 1, l.dropped(env.DropUnauthorized), "in its own session neither")
+		time.Sleep(2 * env.HoleTime)
 		pub.comes(l, true1, 1, 2, "two")
 		require.Equal(t, "news.a two", got.next(t))
 		require.Empty(t, got)
@@ -100,35 +102,35 @@ func TestAForwarderDoesNotGoBeyondWhatThePublisherSigned(t *testing.T) {
 	// would be late: it is asked to number anew.
 	alone(t, func(t *testing.T, l *lone) {
 		got, pub, true1 := l.listens(t, "news.>"), author("pub"), string(peerOf("pub"))
-		asked := &taped{peer: peer.ID(true1), session: 1, room: -1}
-		l.links = map[peer.ID]*taped{peer.ID(true1): asked}
+		asked := &fake.Link{With: peer.ID(true1), Life: 1, Room: -1}
+		l.links = map[peer.ID]*fake.Link{peer.ID(true1): asked}
 
 		l.shows("f", pub.path(1, 1, 0, "f"))
 		pub.comes(l, "f", 1, 1, "one")
 		pub.marks(l, "f", 1, 1<<61)
-		pub.marks(l, "f", 1, maxLead+1)
-		pub.comes(l, "f", 1, maxLead+1, "much later")
-		require.EqualValues(t, 3, l.dropped(dropNotNamed))
-		time.Sleep(2 * holeTime)
+		pub.marks(l, "f", 1, env.MaxLead+1)
+		pub.comes(l, "f", 1, env.MaxLead+1, "much later")
+		require.EqualValues(t, 3, l.dropped(env.DropNotNamed))
+		time.Sleep(2 * env.HoleTime)
 		pub.comes(l, "f", 1, 2, "two")
 		require.Equal(t, []string{"news.a one", "news.a two"}, []string{got.next(t), got.next(t)})
 
-		pub.marks(l, "f", 1, maxLead)
-		time.Sleep(2 * holeTime)
+		pub.marks(l, "f", 1, env.MaxLead)
+		time.Sleep(2 * env.HoleTime)
 		require.Equal(t, "gap 65534", got.next(t))
 		l.shows("g", pub.path(1, 2, 2, "g"))
 		pub.comes(l, "g", 1, 3, "three")
 		require.Equal(t, "news.a three", got.next(t), "the new path says that it was a lie")
 		pub.comes(l, "f", 1, 4, "by the old one")
-		require.EqualValues(t, 5, l.dropped(dropNotNamed), "with the one of what was skipped")
+		require.EqualValues(t, 5, l.dropped(env.DropNotNamed), "with the one of what was skipped")
 
 		pub.marks(l, "g", 1, 1000)
-		time.Sleep(2 * holeTime)
+		time.Sleep(2 * env.HoleTime)
 		require.Equal(t, "gap 997", got.next(t))
-		require.Empty(t, asked.said())
+		require.Empty(t, asked.Said())
 		pub.comes(l, true1, 1, 4, "four")
 		pub.comes(l, true1, 1, 5, "five")
-		require.Len(t, asked.said(), 1, "once in a while")
+		require.Len(t, asked.Said(), 1, "once in a while")
 		anew := single{Publish: wire.Publish{Session: 1, Run: run1 + 1, Number: 1}, Topic: "news.a", Body: []byte("six")}
 		l.publish(true1, anew)
 		require.Equal(t, "news.a six", got.next(t))
@@ -147,14 +149,14 @@ func TestAnOldPathIsGoodForNothing(t *testing.T) {
 		pub.comes(l, "g", 1, 2, "two")
 		l.shows("f", old)
 		pub.comes(l, "f", 1, 3, "forged")
-		require.EqualValues(t, 1, l.dropped(dropNotNamed))
+		require.EqualValues(t, 1, l.dropped(env.DropNotNamed))
 		pub.comes(l, "f", 1, 1, "again")
-		require.EqualValues(t, 1, l.dropped(dropLate))
+		require.EqualValues(t, 1, l.dropped(env.DropLate))
 		for serial := range uint64(maxPaths) {
 			l.shows("g", pub.path(1, 3+serial, 2, "g"))
 		}
 		l.shows("f", old)
-		require.EqualValues(t, 2, l.dropped(dropNotNamed), "it is not even remembered")
+		require.EqualValues(t, 2, l.dropped(env.DropNotNamed), "it is not even remembered")
 		require.Equal(t, []string{"news.a one", "news.a two"}, []string{got.next(t), got.next(t)})
 		require.Empty(t, got)
 	})
@@ -178,7 +180,7 @@ func TestNobodyIsAPublishersForwarderInTheRootGroupUnlessItSaysSo(t *testing.T) 
 		through("liar", wire.RootForwarder{}, 1, "forged")
 		through("liar", f, 1, "forged")
 		through("liar", chooses("liar", security.RootForwarder{Incarnation: 1, Serial: 9, Forwarder: "liar"}), 1, "forged")
-		require.EqualValues(t, 3, l.dropped(dropNotNamed))
+		require.EqualValues(t, 3, l.dropped(env.DropNotNamed))
 		through("f", f, 1, "one")
 		through("f", f, 1<<61, "from far away")
 		through("f", f, 2, "two")
@@ -186,7 +188,7 @@ func TestNobodyIsAPublishersForwarderInTheRootGroupUnlessItSaysSo(t *testing.T) 
 		through("g", g, 3, "three")
 		through("f", f, 4, "forged")
 		through("f", g, 4, "forged")
-		require.EqualValues(t, 5, l.dropped(dropNotNamed))
+		require.EqualValues(t, 5, l.dropped(env.DropNotNamed))
 		through("g", g, 4, "four")
 		for _, want := range []string{"one", "from far away", "three", "four"} {
 			require.Equal(t, "news.a "+want, got.next(t))
@@ -202,7 +204,7 @@ func TestASessionIsOfOneGroup(t *testing.T) {
 		got := l.listens(t, "sealed.>")
 		l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: 1}, Topic: "news.a"})
 		l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: 2}, Topic: "sealed.a", Body: []byte("in clear")})
-		require.EqualValues(t, 1, l.dropped(dropUnauthorized))
+		require.EqualValues(t, 1, l.dropped(env.DropUnauthorized))
 		require.Empty(t, got)
 	})
 }
@@ -214,22 +216,22 @@ func TestOnlyTheHeadOfABranchSaysThatItIsLost(t *testing.T) {
 	staged(t, everybody(18), func(t *testing.T, s *stage) {
 		s.say(t, "one")
 		head, stop := s.leader()
-		b := head.branch
+		b := head.Branch
 		says := func(from, about peer.ID, epoch uint32) {
-			m := wire.PathLost{Session: s.p.session, Epoch: epoch, Peer: string(about)}
+			m := wire.PathLost{Session: s.p.Session, Epoch: epoch, Peer: string(about)}
 			s.comes(string(from), wire.KindPathLost, m.AppendTo(nil))
 		}
-		says("stranger", stop.peer, b.epoch)
-		says(stop.peer, head.peer, b.epoch)
-		says("stranger", stop.peer, 0)
-		require.Contains(t, s.p.tree.branches, b)
-		require.Zero(t, stop.state.doubted)
-		run := stop.run
-		says(stop.peer, stop.peer, 0)
-		require.Equal(t, run+1, stop.run)
-		require.Zero(t, stop.number)
-		require.True(t, stop.direct())
-		says(head.peer, head.peer, b.epoch)
-		require.NotContains(t, s.p.tree.branches, b)
+		says("stranger", stop.Peer, b.Epoch)
+		says(stop.Peer, head.Peer, b.Epoch)
+		says("stranger", stop.Peer, 0)
+		require.Contains(t, s.p.Tree.Branches, b)
+		require.Zero(t, stop.State.Doubted)
+		run := stop.Run
+		says(stop.Peer, stop.Peer, 0)
+		require.Equal(t, run+1, stop.Run)
+		require.Zero(t, stop.Number)
+		require.True(t, stop.Direct())
+		says(head.Peer, head.Peer, b.Epoch)
+		require.NotContains(t, s.p.Tree.Branches, b)
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 func TestManyGoodSignaturesOfOnePeerHoldNobodyUp(t *testing.T) {
@@ -15,16 +17,16 @@ func TestManyGoodSignaturesOfOnePeerHoldNobodyUp(t *testing.T) {
 	// looked at, for a while, and what others show is.
 	alone(t, func(t *testing.T, l *lone) {
 		good := func() error { return nil }
-		for range 2 * verifying.Units * int64(verifying.Burst/verifying.Per) {
-			l.verifies("busy", good)
+		for range 2 * env.Verifying.Units * int64(env.Verifying.Burst/env.Verifying.Per) {
+			l.base.Verifies("busy", good)
 		}
-		burst := uint64(verifying.Units) * uint64(verifying.Burst/verifying.Per)
-		require.Equal(t, burst, l.counts.verified.Load())
-		require.Equal(t, burst, l.dropped(dropSignatures))
-		require.True(t, l.verifies("other", good))
-		require.False(t, l.verifies("busy", good))
+		burst := uint64(env.Verifying.Units) * uint64(env.Verifying.Burst/env.Verifying.Per)
+		require.Equal(t, burst, l.base.Counts.Verified.Load())
+		require.Equal(t, burst, l.dropped(env.DropSignatures))
+		require.True(t, l.base.Verifies("other", good))
+		require.False(t, l.base.Verifies("busy", good))
 		time.Sleep(time.Millisecond)
-		require.True(t, l.verifies("busy", good))
+		require.True(t, l.base.Verifies("busy", good))
 	})
 }
 
@@ -34,19 +36,19 @@ func TestFalseSignaturesAreLookedAtSoManyTimes(t *testing.T) {
 	// long enough. What others show is.
 	alone(t, func(t *testing.T, l *lone) {
 		got, pub := l.listens(t, "news.>"), author("pub")
-		burst := uint64(forging.Burst.Seconds()) * uint64(forging.Units)
+		burst := uint64(env.Forging.Burst.Seconds()) * uint64(env.Forging.Units)
 		for serial := range 2 * burst {
 			p := pub.path(1, serial+1, 0, "liar")
 			p.Proof.Signature[0]++
 			l.shows("liar", p)
 		}
-		require.Equal(t, burst, l.counts.verified.Load())
-		require.Equal(t, burst, l.dropped(dropForger))
+		require.Equal(t, burst, l.base.Counts.Verified.Load())
+		require.Equal(t, burst, l.dropped(env.DropForger))
 
 		l.shows("liar", pub.path(1, 1, 0, "liar"))
 		pub.comes(l, "liar", 1, 1, "too late")
-		require.Equal(t, burst+1, l.dropped(dropForger))
-		require.Equal(t, burst, l.counts.verified.Load())
+		require.Equal(t, burst+1, l.dropped(env.DropForger))
+		require.Equal(t, burst, l.base.Counts.Verified.Load())
 		require.Empty(t, got)
 
 		l.shows("f", pub.path(2, 2, 0, "f"))
@@ -57,6 +59,6 @@ func TestFalseSignaturesAreLookedAtSoManyTimes(t *testing.T) {
 		l.shows("liar", pub.path(3, 3, 0, "liar"))
 		pub.comes(l, "liar", 3, 1, "two")
 		require.Equal(t, "news.a two", got.next(t))
-		require.Equal(t, burst+1, l.dropped(dropForger))
+		require.Equal(t, burst+1, l.dropped(env.DropForger))
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 func TestWhoDoesNotKnowTheRootGroupIsNotItsForwarder(t *testing.T) {
@@ -20,8 +21,8 @@ func TestWhoDoesNotKnowTheRootGroupIsNotItsForwarder(t *testing.T) {
 	// does: what publishers gave it would reach nobody. It becomes a forwarder
 	// when it knows, even if no worker was free for a while.
 	registering(t, func(t *testing.T, l *lone, r *registrations) {
-		exec := &occupied{Exec: l.cfg.Exec}
-		l.cfg.Exec = exec
+		exec := &occupied{Exec: l.base.Cfg.Exec}
+		l.base.Cfg.Exec = exec
 		_, err := l.Engine.Subscribe(t.Context(), ">", make(catcher, 10), patterns.SubscribeOptions{})
 		require.NoError(t, err)
 		time.Sleep(10 * time.Second)
@@ -30,7 +31,7 @@ func TestWhoDoesNotKnowTheRootGroupIsNotItsForwarder(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		exec.set(false)
 		r.show(cluster.View{Known: true, Complete: true})
-		time.Sleep(2 * rosterTime)
+		time.Sleep(2 * env.CandidateTime)
 		require.True(t, r.forwards())
 	})
 }

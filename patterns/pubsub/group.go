@@ -13,6 +13,8 @@ import (
 	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
+	"github.com/arke-mesh/arke/patterns/pubsub/fanout"
 )
 
 // group is what this node listens to in one group of topics, and the lease that
@@ -45,16 +47,16 @@ type scope struct {
 	word   string // the first word
 	wide   string // the cluster
 	root   bool
-	keys   groupKeys
+	keys   env.GroupKeys
 	finder *finder // has its subscriptions
 }
 
 // newScope returns what the group of that name is. Those under keys that somebody has
 // brought share nothing with others: who lacks the keys is not found.
 func newScope(l *local, group string, root bool) scope {
-	s := scope{name: group, wide: clusterOf(group), root: root, keys: l.keysOf(group), finder: &l.own}
-	if s.word, _ = name.CutRef(group); s.keys.own == nil {
-		s.finder = &finder{limit: maxPrepared / 16}
+	s := scope{name: group, wide: env.ClusterOf(group), root: root, keys: l.KeysOf(group), finder: &l.own}
+	if s.word, _ = name.CutRef(group); s.keys.Own == nil {
+		s.finder = &finder{limit: fanout.MaxPrepared / 16}
 	}
 	return s
 }
@@ -85,7 +87,7 @@ type joiner struct {
 
 func newGroup(l *local, name string, root bool) *group {
 	g := &group{l: l, scope: newScope(l, name, root), wanted: make(map[interestKey]*want), subs: make(map[uint64]*subscription)}
-	g.key = hashNode(g.wide)
+	g.key = env.HashNode(g.wide)
 	if root {
 		g.forward = &rootForward{l: l, key: g.key}
 	}
@@ -125,7 +127,7 @@ func (g *group) waitAndUnlock(ctx context.Context, version uint64) error {
 		g.run(start)
 		return nil
 	}
-	j := &joiner{id: g.l.ids.Add(1), version: version, done: make(chan error, 1)}
+	j := &joiner{id: g.l.IDs.Add(1), version: version, done: make(chan error, 1)}
 	g.joining = append(g.joining, j)
 	g.mu.Unlock()
 	g.run(start)
@@ -134,7 +136,7 @@ func (g *group) waitAndUnlock(ctx context.Context, version uint64) error {
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-g.l.ctx.Done():
+	case <-g.l.Ctx.Done():
 		return patterns.ErrClosed
 	}
 }
@@ -158,8 +160,8 @@ func (g *group) addLocked(k interestKey, signed bool) (since uint64, err error) 
 	}
 	if k.queue != "" {
 		size := interestSize(k)
-		if g.queued+size > maxQueued { // of queues there is no coarser form
-			g.l.drops.Inc(dropSubscriptions)
+		if g.queued+size > env.MaxQueued { // of queues there is no coarser form
+			g.l.Drops.Inc(env.DropSubscriptions)
 			return 0, patterns.ErrTooMany
 		}
 		g.queued += size
@@ -169,8 +171,8 @@ func (g *group) addLocked(k interestKey, signed bool) (since uint64, err error) 
 		w.signed = 1
 	}
 	g.wanted[k] = w
-	if k.queue == "" && covered(g.told, k.pattern, signed) && (!g.telling || covered(g.next, k.pattern, signed)) {
-		g.changed = g.l.now()
+	if k.queue == "" && env.Covered(g.told, k.pattern, signed) && (!g.telling || env.Covered(g.next, k.pattern, signed)) {
+		g.changed = g.l.Now()
 		return 0, nil // it is within a coarser one
 	}
 	g.changeLocked()
@@ -234,7 +236,7 @@ func (g *group) removeLocked(k interestKey, signed bool) {
 
 func (g *group) changeLocked() {
 	g.version++
-	g.changed = g.l.now()
+	g.changed = g.l.Now()
 }
 
 // members returns the group's subscriptions in the order they came, and whether
@@ -243,7 +245,7 @@ func (g *group) changeLocked() {
 func (g *group) members() (subs []*subscription, exact bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	subs = sorted(g.subs, func(s *subscription) uint64 { return s.id })
+	subs = env.Sorted(g.subs, func(s *subscription) uint64 { return s.id })
 	if g.root || g.coarse > 0 || len(g.wanted) != 1 {
 		return subs, false
 	}
@@ -252,7 +254,7 @@ func (g *group) members() (subs []*subscription, exact bool) {
 			return subs, false // one of them would have got it
 		}
 	}
-	return subs, g.l.now()-g.changed > int64(unsureTime)
+	return subs, g.l.Now()-g.changed > int64(env.UnsureTime)
 }
 
 func interestSize(k interestKey) int {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 func TestALeaseThatIsRefusedIsTriedAgain(t *testing.T) {
@@ -28,7 +29,7 @@ func TestALeaseThatIsRefusedIsTriedAgain(t *testing.T) {
 		_, err = l.Engine.Subscribe(t.Context(), "work.a", make(catcher, 10), patterns.SubscribeOptions{})
 		require.ErrorIs(t, err, patterns.ErrUnreachable)
 		require.Equal(t, []wire.Interest{{Pattern: "work", Queue: "q", Weight: 1}}, r.told())
-		time.Sleep(3 * redialTime)
+		time.Sleep(3 * env.RedialTime)
 		require.Equal(t, []wire.Interest{{Pattern: "work", Queue: "q", Weight: 2}}, r.told())
 	})
 }
@@ -49,14 +50,14 @@ func TestALeaseBecomesFinerWhenPatternsGo(t *testing.T) {
 		for i, s := range subs[1:] {
 			require.NoError(t, s.Close(t.Context()))
 			time.Sleep(10 * time.Millisecond)
-			require.LessOrEqual(t, wire.InterestsSize(r.told()), maxPayload)
+			require.LessOrEqual(t, wire.InterestsSize(r.told()), env.MaxPayload)
 			if len(r.told()) == 1 && i < len(subs)-2 {
 				require.False(t, exact())
 			}
 		}
 		require.Equal(t, []wire.Interest{{Pattern: subs[0].Pattern()}}, r.told())
 		require.False(t, exact())
-		time.Sleep(2 * unsureTime)
+		time.Sleep(2 * env.UnsureTime)
 		require.True(t, exact())
 	})
 }

@@ -20,23 +20,25 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/internal/fake"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 	"github.com/arke-mesh/arke/security"
 )
 
 // lone is an engine whose links lead nowhere: the test plays the peers.
 type lone struct {
 	*Engine
-	handlers map[wire.Kind]func(Link, []byte) bool
-	links    map[peer.ID]*taped // to others, it is never up
-	quick    map[peer.ID]*quick // in place of those
-	trip     time.Duration      // the longest
+	handlers map[wire.Kind]func(env.Link, []byte) bool
+	links    map[peer.ID]*fake.Link      // to others, it is never up
+	quick    map[peer.ID]*fake.QuickLink // in place of those
+	trip     time.Duration               // the longest
 }
 
 func newLone(t testing.TB) *lone {
-	l := &lone{handlers: make(map[wire.Kind]func(Link, []byte) bool), quick: make(map[peer.ID]*quick)}
+	l := &lone{handlers: make(map[wire.Kind]func(env.Link, []byte) bool), quick: make(map[peer.ID]*fake.QuickLink)}
 	workers := overlay.NewWorkers(16)
 	network := derived(t)
-	e, err := New(Config{
+	e, err := New(env.Config{
 		Links: l, Directory: nobody{}, Clock: overlay.NewRealClock(), Rand: overlay.NewRealRand(), Exec: workers, Incarnation: 1,
 		Key: keyOf("self"), Network: loneNetwork,
 		Keys: func(name string) *security.Cluster {
@@ -72,7 +74,7 @@ func derived(t testing.TB) *security.Network {
 }
 
 func (l *lone) Self() peer.ID { return "self" }
-func (l *lone) Link(p peer.ID) Link {
+func (l *lone) Link(p peer.ID) env.Link {
 	if link := l.quick[p]; link != nil {
 		return link
 	}
@@ -81,13 +83,13 @@ func (l *lone) Link(p peer.ID) Link {
 	}
 	return deadLink{p}
 }
-func (l *lone) Handle(k wire.Kind, h func(Link, []byte) bool) { l.handlers[k] = h }
-func (l *lone) Subscribe(func(overlay.PeerEvent))             {}
-func (l *lone) LongestTrip() time.Duration                    { return l.trip }
+func (l *lone) Handle(k wire.Kind, h func(env.Link, []byte) bool) { l.handlers[k] = h }
+func (l *lone) Subscribe(func(overlay.PeerEvent))                 {}
+func (l *lone) LongestTrip() time.Duration                        { return l.trip }
 func (l *lone) comes(from string, k wire.Kind, body []byte) (kept bool) {
 	return l.handlers[k](deadLink{peer.ID(from)}, body)
 }
-func (l *lone) dropped(r dropReason) uint64 { return l.Drops()[r.String()] }
+func (l *lone) dropped(r env.DropReason) uint64 { return l.Drops()[r.String()] }
 
 // run1 is the first run for this node as it is now.
 var run1 = wire.MakeRun(1, 1)
@@ -167,7 +169,7 @@ type nobody struct{}
 func (nobody) Register(context.Context, string, cluster.Registration) error { return nil }
 func (nobody) Unregister(string, cluster.MemberID)                          {}
 func (nobody) Live(*cluster.Member) bool                                    { return true }
-func (nobody) Watch(string) Watch                                           { return empty{} }
+func (nobody) Watch(string) env.Watch                                       { return empty{} }
 
 type empty struct{}
 
@@ -205,32 +207,32 @@ func TestWhatPeersSendIsJudgedAndCounted(t *testing.T) {
 			l.comes("p", k, []byte("?"))
 		}
 		l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: 1}, Topic: "news.*"})
-		require.EqualValues(t, len(l.handlers)+1, l.dropped(dropMalformed))
+		require.EqualValues(t, len(l.handlers)+1, l.dropped(env.DropMalformed))
 
 		l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: 1}, Topic: "news.a", Body: []byte("1")})
 		require.Equal(t, "news.a 1", got.next(t))
 		l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: 1}, Topic: "news.a", Body: []byte("again")})
-		require.EqualValues(t, 1, l.dropped(dropLate))
+		require.EqualValues(t, 1, l.dropped(env.DropLate))
 
 		l.publish("p", single{Publish: wire.Publish{Session: 2, Run: run1, Number: 1}, Topic: "sealed.a", Body: []byte("in clear")})
 		l.publish("p", single{Publish: wire.Publish{Session: 2, Run: run1, Number: 2, Flags: wire.FlagSealed}, Topic: "sealed.a", Body: make([]byte, 200)})
 		l.publish("p", single{Publish: wire.Publish{Session: 2, Run: run1, Number: 3, Flags: wire.FlagSealed}, Topic: "sealed.a", Body: []byte("short")})
-		require.EqualValues(t, 3, l.dropped(dropUnauthorized))
+		require.EqualValues(t, 3, l.dropped(env.DropUnauthorized))
 
 		l.publish("p", single{Publish: wire.Publish{Session: 3, Run: run1, Number: 1, Epoch: 7}, Topic: "news.a", Body: []byte("2")})
-		require.EqualValues(t, 1, l.dropped(dropNoPath), "it can't be passed on")
+		require.EqualValues(t, 1, l.dropped(env.DropNoPath), "it can't be passed on")
 		require.Equal(t, "news.a 2", got.next(t))
 
 		before := wire.MakeRun(0, 1)
 		l.publish("p", single{Publish: wire.Publish{Session: 5, Run: before, Number: 9}, Topic: "news.a", Body: []byte("for an earlier life")})
 		l.marks("p", wire.PublishMark{Session: 5, Run: before, Number: 9, Group: "news"})
-		require.EqualValues(t, 2, l.dropped(dropEarlier))
+		require.EqualValues(t, 2, l.dropped(env.DropEarlier))
 
 		// So much waits behind a hole, and not more.
-		for n := range uint64(maxHeld + 1) {
+		for n := range uint64(env.MaxHeld + 1) {
 			l.publish("q", single{Publish: wire.Publish{Session: 4, Run: run1, Number: n + 2}, Topic: "other.a"})
 		}
-		require.EqualValues(t, 1, l.dropped(dropGap))
+		require.EqualValues(t, 1, l.dropped(env.DropGap))
 	})
 }
 
@@ -238,29 +240,29 @@ func TestStreamsAndPathsAreBounded(t *testing.T) {
 	// This test has one publisher too many, one path too many, and a path to
 	// more nodes than a forwarder takes.
 	alone(t, func(t *testing.T, l *lone) {
-		for n := range uint64(maxStreams) {
+		for n := range uint64(env.MaxStreams) {
 			l.publish("p", single{Publish: wire.Publish{Session: n, Run: run1, Number: 1}, Topic: "news.a"})
 		}
-		require.Zero(t, l.dropped(dropStreams))
-		l.publish("p", single{Publish: wire.Publish{Session: maxStreams, Run: run1, Number: 1}, Topic: "news.a"})
-		require.EqualValues(t, 1, l.dropped(dropStreams))
+		require.Zero(t, l.dropped(env.DropStreams))
+		l.publish("p", single{Publish: wire.Publish{Session: env.MaxStreams, Run: run1, Number: 1}, Topic: "news.a"})
+		require.EqualValues(t, 1, l.dropped(env.DropStreams))
 
-		for n := range uint64(maxForwarded) {
+		for n := range uint64(env.MaxForwarded) {
 			l.path("p", n, 0)
 		}
-		require.Zero(t, l.dropped(dropPath))
-		l.path("p", maxForwarded, 0)
-		require.EqualValues(t, 1, l.dropped(dropPath))
+		require.Zero(t, l.dropped(env.DropPath))
+		l.path("p", env.MaxForwarded, 0)
+		require.EqualValues(t, 1, l.dropped(env.DropPath))
 
 		p := wire.Path{Session: 1, Epoch: 2, Group: "news", Flags: wire.FlagMore}
-		for part := range maxStops/1024 + 1 {
+		for part := range env.MaxStops/1024 + 1 {
 			p.Stops = nil
 			for i := range 1024 {
 				p.Stops = append(p.Stops, wire.Stop{Peer: fmt.Sprint(part, " ", i), Run: run1})
 			}
 			l.shows("p", &p)
 		}
-		require.EqualValues(t, 2, l.dropped(dropPath))
+		require.EqualValues(t, 2, l.dropped(env.DropPath))
 	})
 }
 
@@ -271,32 +273,32 @@ func TestWhoBringsMostGivesWay(t *testing.T) {
 	// of others that were forgotten stays.
 	alone(t, func(t *testing.T, l *lone) {
 		got := l.listens(t, "news.>")
-		for n := range uint64(maxStreams) {
+		for n := range uint64(env.MaxStreams) {
 			l.publish("hoarder", single{Publish: wire.Publish{Session: n, Run: run1, Number: 1}, Topic: "other.a"})
 		}
 		l.publish("honest", single{Publish: wire.Publish{Session: 1, Run: run1, Number: 1}, Topic: "news.a", Body: []byte("one")})
 		require.Equal(t, "news.a one", got.next(t))
-		require.EqualValues(t, 1, l.dropped(dropYielded))
-		require.Zero(t, l.dropped(dropStreams))
-		l.publish("hoarder", single{Publish: wire.Publish{Session: maxStreams, Run: run1, Number: 1}, Topic: "news.a"})
-		l.publish("hoarder", single{Publish: wire.Publish{Session: maxStreams + 1, Run: run1, Number: 1}, Topic: "news.a"})
-		require.EqualValues(t, 2, l.dropped(dropStreams), "it has as many as anybody")
+		require.EqualValues(t, 1, l.dropped(env.DropYielded))
+		require.Zero(t, l.dropped(env.DropStreams))
+		l.publish("hoarder", single{Publish: wire.Publish{Session: env.MaxStreams, Run: run1, Number: 1}, Topic: "news.a"})
+		l.publish("hoarder", single{Publish: wire.Publish{Session: env.MaxStreams + 1, Run: run1, Number: 1}, Topic: "news.a"})
+		require.EqualValues(t, 2, l.dropped(env.DropStreams), "it has as many as anybody")
 		l.publish("honest", single{Publish: wire.Publish{Session: 1, Run: run1, Number: 2}, Topic: "news.a", Body: []byte("two")})
 		require.Equal(t, "news.a two", got.next(t))
 
-		for n := range uint64(maxForwarded) {
+		for n := range uint64(env.MaxForwarded) {
 			l.path("hoarder", n, 0)
-			l.path("hoarder", maxForwarded+n, wire.FlagMore)
+			l.path("hoarder", env.MaxForwarded+n, wire.FlagMore)
 		}
-		yielded := l.dropped(dropYielded)
+		yielded := l.dropped(env.DropYielded)
 		l.path("honest", 1, 0)
 		l.path("honest", 2, wire.FlagMore)
 		require.NotNil(t, l.paths.find(sourceKey{"honest", 1}, 1))
-		require.Equal(t, yielded+2, l.dropped(dropYielded))
-		require.Zero(t, l.dropped(dropPath))
-		l.path("hoarder", 3*maxForwarded, 0)
-		require.EqualValues(t, 1, l.dropped(dropPath))
-		require.Equal(t, 2*maxForwarded, l.Status().Paths)
+		require.Equal(t, yielded+2, l.dropped(env.DropYielded))
+		require.Zero(t, l.dropped(env.DropPath))
+		l.path("hoarder", 3*env.MaxForwarded, 0)
+		require.EqualValues(t, 1, l.dropped(env.DropPath))
+		require.Equal(t, 2*env.MaxForwarded, l.Status().Paths)
 
 		silent := func(by peer.ID, session uint64) {
 			s := &source{of: l.sources, key: sourceKey{by, session}, bearer: bearer{by: by}}
@@ -305,7 +307,7 @@ func TestWhoBringsMostGivesWay(t *testing.T) {
 		}
 		l.sources.mu.Lock()
 		silent("honest", 9)
-		for n := range uint64(maxStreams + 10) {
+		for n := range uint64(env.MaxStreams + 10) {
 			silent("hoarder", n)
 		}
 		m, _ := l.sources.former.Get(sourceKey{"honest", 9})
@@ -321,18 +323,18 @@ func TestAFullTableOfStreamsIsLookedThroughOnceASecond(t *testing.T) {
 		begins := func(session uint64) {
 			l.publish("p", single{Publish: wire.Publish{Session: session, Run: run1, Number: 1}, Topic: "news.a"})
 		}
-		for n := range uint64(maxStreams + 1) {
+		for n := range uint64(env.MaxStreams + 1) {
 			begins(n)
 		}
-		require.Equal(t, maxStreams, l.sources.count())
+		require.Equal(t, env.MaxStreams, l.sources.count())
 		for _, s := range l.sources.all.All() {
 			s.last -= int64(time.Minute)
 		}
-		begins(maxStreams)
-		require.Equal(t, maxStreams, l.sources.count(), "it was looked through a moment ago")
+		begins(env.MaxStreams)
+		require.Equal(t, env.MaxStreams, l.sources.count(), "it was looked through a moment ago")
 		time.Sleep(time.Second)
-		begins(maxStreams)
-		begins(maxStreams)
+		begins(env.MaxStreams)
+		begins(env.MaxStreams)
 		require.Equal(t, 1, l.sources.count())
 	})
 }
@@ -341,12 +343,12 @@ func TestAPathWhoseRoomWentToAnotherIsDropped(t *testing.T) {
 	// This test fills the table of paths between the moments when room is made for one and
 	// when it is to be used: the path is refused, and nothing of it stays.
 	alone(t, func(t *testing.T, l *lone) {
-		for n := range uint64(maxForwarded) {
+		for n := range uint64(env.MaxForwarded) {
 			l.path("p", n, 0)
 		}
-		_, ok := l.paths.use(sourceKey{"p", maxForwarded}, "p", &path{})
+		_, ok := l.paths.use(sourceKey{"p", env.MaxForwarded}, "p", &path{})
 		require.False(t, ok)
-		require.Nil(t, l.paths.find(sourceKey{"p", maxForwarded}, 0))
+		require.Nil(t, l.paths.find(sourceKey{"p", env.MaxForwarded}, 0))
 	})
 }
 
@@ -361,7 +363,7 @@ func TestCountsThatWouldOverflowAreRefused(t *testing.T) {
 			l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: number}, Topic: "news.a"})
 			l.shows("p", &wire.Path{Session: 1, Run: run1, Number: number, Epoch: 1, Group: "news"})
 		}
-		require.EqualValues(t, 6, l.dropped(dropMalformed))
+		require.EqualValues(t, 6, l.dropped(env.DropMalformed))
 		l.publish("p", single{Publish: wire.Publish{Session: 1, Run: run1, Number: wire.MaxNumber}, Topic: "news.a", Body: []byte("last")})
 		require.Equal(t, fmt.Sprint("gap ", wire.MaxNumber-1), got.next(t))
 		require.Equal(t, "news.a last", got.next(t))
@@ -374,8 +376,8 @@ func TestNobodyCanSayThatMoreIsMissingInTheRootGroupThanCanBe(t *testing.T) {
 	// for all publishers, goes on by a little of that.
 	alone(t, func(t *testing.T, l *lone) {
 		got := l.listens(t, ">")
-		l.marks("p", wire.PublishMark{Session: 1, Run: run1, Number: wire.MaxNumber, Group: rootForwards})
-		require.Equal(t, fmt.Sprint("gap ", maxRelayedGap), got.next(t))
+		l.marks("p", wire.PublishMark{Session: 1, Run: run1, Number: wire.MaxNumber, Group: env.RootForwards})
+		require.Equal(t, fmt.Sprint("gap ", env.MaxRelayedGap), got.next(t))
 	})
 }
 
@@ -395,7 +397,7 @@ func TestAPathThatIsToldAnewBeginsAnew(t *testing.T) {
 		part(0, "d")
 		var stops []string
 		for _, r := range l.paths.find(sourceKey{"p", 1}, 1).stops {
-			stops = append(stops, string(r.peer))
+			stops = append(stops, string(r.Peer))
 		}
 		require.Equal(t, []string{"b", "c", "d"}, stops)
 	})
@@ -405,15 +407,15 @@ func TestAPathThatNeverBecomesWholeIsForgotten(t *testing.T) {
 	// This test begins paths whose sources are gone before the end of them, and
 	// one that is whole: both are forgotten when they have not been used for long.
 	alone(t, func(t *testing.T, l *lone) {
-		for session := range uint64(maxForwarded) {
+		for session := range uint64(env.MaxForwarded) {
 			flags := wire.FlagMore
 			if session == 0 {
 				flags = 0
 			}
 			l.path("p", session, flags)
 		}
-		require.Equal(t, maxForwarded, l.Status().Paths)
-		time.Sleep(streamTime + 2*sweepTime)
+		require.Equal(t, env.MaxForwarded, l.Status().Paths)
+		time.Sleep(env.StreamTime + 2*env.SweepTime)
 		require.Zero(t, l.Status().Paths)
 	})
 }
@@ -428,7 +430,7 @@ func TestQueuesThatDoNotFitTheLeaseAreRefused(t *testing.T) {
 			_, err = l.Engine.Subscribe(t.Context(), fmt.Sprintf("work.%04d", count), got, patterns.SubscribeOptions{Queue: "q"})
 		}
 		require.ErrorIs(t, err, patterns.ErrTooMany)
-		require.EqualValues(t, 1, l.dropped(dropSubscriptions))
+		require.EqualValues(t, 1, l.dropped(env.DropSubscriptions))
 		require.Greater(t, count, 300)
 		_, err = l.Engine.Subscribe(t.Context(), "work.x", got, patterns.SubscribeOptions{})
 		require.NoError(t, err, "without a queue there is room")
@@ -450,7 +452,7 @@ func TestPublishingAndReceivingCostFewAllocations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}), 0.0)
-	n, from := uint64(0), Link(deadLink{"p"})
+	n, from := uint64(0), env.Link(deadLink{"p"})
 	body := single{Publish: wire.Publish{Session: 1, Run: run1, Number: 1}, Topic: "news.a", Body: m.Body}.frame()
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
 		n++
@@ -458,7 +460,7 @@ func TestPublishingAndReceivingCostFewAllocations(t *testing.T) {
 		head.AppendHead(body[:0])
 		l.handlers[wire.KindPublish](from, body)
 	}), 0.0)
-	require.Zero(t, l.dropped(dropLate))
+	require.Zero(t, l.dropped(env.DropLate))
 
 	// For a subscription there is one list; the frame itself is kept.
 	l.ignores(t, patterns.SubscribeOptions{})
@@ -470,7 +472,7 @@ func TestPublishingAndReceivingCostFewAllocations(t *testing.T) {
 		l.handlers[wire.KindPublish](from, body)
 		n += 20
 	}), 5.0, "with those of the worker that calls it")
-	require.Zero(t, l.dropped(dropLate))
+	require.Zero(t, l.dropped(env.DropLate))
 }
 
 // This test checks that what is missing is waited for as long as the longest round trip
@@ -482,7 +484,7 @@ func TestAHoleIsWaitedForLongerOverLongWays(t *testing.T) {
 		number := uint32(0)
 		says := func(n uint32) { pub.comes(l, true1, 1, uint64(n), fmt.Sprint(n)) }
 		for trip, wait := range map[time.Duration]time.Duration{
-			0: holeTime, 200 * time.Millisecond: holeTime, 800 * time.Millisecond: 1600 * time.Millisecond,
+			0: env.HoleTime, 200 * time.Millisecond: env.HoleTime, 800 * time.Millisecond: 1600 * time.Millisecond,
 		} {
 			l.trip = trip
 			number++

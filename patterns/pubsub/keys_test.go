@@ -18,16 +18,17 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 	"github.com/arke-mesh/arke/security"
 )
 
 // brings is keys for a word that this node is lent, in place of those of the engine.
 func (l *lone) lends(word string, versions ...security.KeyVersion) (id string, keys *security.Cluster) {
-	keys = security.NewCluster(Prefix+word, versions)
-	id = security.KeySetID(Prefix+word, versions).String()
-	own := l.cfg.Keys
-	l.cfg.Keys = func(ref string) *security.Cluster {
-		if ref == name.Ref(Prefix+word, id) {
+	keys = security.NewCluster(env.Prefix+word, versions)
+	id = security.KeySetID(env.Prefix+word, versions).String()
+	own := l.base.Cfg.Keys
+	l.base.Cfg.Keys = func(ref string) *security.Cluster {
+		if ref == name.Ref(env.Prefix+word, id) {
 			return keys
 		}
 		return own(ref)
@@ -84,14 +85,14 @@ func TestAFrameUnderTwoKeysIsForWhoHoldsEach(t *testing.T) {
 
 		m = wire.Publish{Session: 1, Run: run1, Number: 5}
 		m.Messages = oneMessage("news.a", nil, nil, []byte("invented"))
-		before := l.dropped(dropUnauthorized)
+		before := l.dropped(env.DropUnauthorized)
 		l.comes(string(peerOf("pub")), wire.KindPublish, m.AppendTo(nil))
-		require.Equal(t, before+1, l.dropped(dropUnauthorized), "a session is either sealed for some or for everybody")
+		require.Equal(t, before+1, l.dropped(env.DropUnauthorized), "a session is either sealed for some or for everybody")
 		require.Empty(t, ears[""])
 
 		mark := wire.PublishMark{Session: 1, Run: run1, Number: 6, Group: "news"}
 		l.marks(string(peerOf("pub")), mark)
-		require.Equal(t, before+2, l.dropped(dropUnauthorized))
+		require.Equal(t, before+2, l.dropped(env.DropUnauthorized))
 		mark.Group = name.Ref("news", first.String())
 		l.marks(string(peerOf("pub")), mark)
 		for id, want := range map[string]string{old: "gap 2 lost", both: "gap 2 lost"} {
@@ -111,7 +112,7 @@ func TestLongFirstWordsHaveLegalClusters(t *testing.T) {
 		strings.Repeat("p", 161), strings.Repeat("p", 162), strings.Repeat("p", 254), strings.Repeat("p", 255),
 		strings.Repeat("é", 100), "x" + strings.Repeat("é", 100),
 	} {
-		c := clusterOf(word)
+		c := env.ClusterOf(word)
 		require.NoError(t, cluster.CheckName(c))
 		require.True(t, utf8.ValidString(c))
 		_, keys := name.CutRef(c)
@@ -119,7 +120,7 @@ func TestLongFirstWordsHaveLegalClusters(t *testing.T) {
 		require.False(t, seen[c])
 		seen[c] = true
 	}
-	require.Equal(t, "topic:geo", clusterOf("geo"))
+	require.Equal(t, "topic:geo", env.ClusterOf("geo"))
 	l := newLone(t)
 	require.NoError(t, l.Publish(t.Context(), strings.Repeat("p", 200), patterns.Message{}, patterns.PublishOptions{}))
 }
@@ -197,11 +198,11 @@ func TestALabelStaysWhereKeysWereTakenBack(t *testing.T) {
 		group := name.Ref("news", id)
 		p := l.publishers.use(group, false)
 		defer l.publishers.done(p)
-		p.keys.of = func(string) *security.Cluster { return security.NewCluster(Prefix+"news", nil) }
+		p.keys.Of = func(string) *security.Cluster { return security.NewCluster(env.Prefix+"news", nil) }
 		p.lock()
-		defer p.unlock()
+		defer p.Unlock()
 		p.use()
-		require.Equal(t, name.Ref("news", keys.KeyID().String()), p.group)
+		require.Equal(t, name.Ref("news", keys.KeyID().String()), p.Group)
 	})
 }
 
@@ -209,12 +210,12 @@ func TestNobodyPassesOnToTheForwardersOfTheRootGroup(t *testing.T) {
 	// This test has a publisher sign that another node passes on what it publishes to the
 	// forwarders of the root group, under any label: only the publisher itself sends that.
 	alone(t, func(t *testing.T, l *lone) {
-		for i, group := range []string{rootForwards, name.Ref(rootForwards, "0123456789abcdef")} {
+		for i, group := range []string{env.RootForwards, name.Ref(env.RootForwards, "0123456789abcdef")} {
 			p := author("pub").path(1, uint64(i+1), 0, "f")
 			p.Group = group
 			proven("pub", p, "f")
 			l.shows("f", p)
-			require.EqualValues(t, i+1, l.dropped(dropNotNamed))
+			require.EqualValues(t, i+1, l.dropped(env.DropNotNamed))
 			require.Zero(t, l.sources.count())
 		}
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 // startLocked says whether a worker has to be started, which is up to the
@@ -31,14 +32,14 @@ func (g *group) startLocked() bool {
 // run has a worker renew the lease, a little later: other changes may follow.
 func (g *group) run(start bool) {
 	if start {
-		g.runAfter(leaseTime)
+		g.runAfter(env.LeaseTime)
 	}
 }
 
 func (g *group) runAfter(d time.Duration) {
-	g.l.after("pubsub.lease", d, func() {
-		if !g.l.work(overlay.ExecKey{Name: "pubsub.lease", N: g.key}, g.renew) {
-			g.runAfter(leaseTime) // no worker is free
+	g.l.After("pubsub.lease", d, func() {
+		if !g.l.Work(overlay.ExecKey{Name: "pubsub.lease", N: g.key}, g.renew) {
+			g.runAfter(env.LeaseTime) // no worker is free
 		}
 	})
 }
@@ -64,7 +65,7 @@ func (g *group) renew() {
 		coarse := 0
 		if !g.left {
 			all := g.interestsLocked()
-			interests, _ = coarsen(all, maxPayload)
+			interests, _ = env.Coarsen(all, env.MaxPayload)
 			if !slices.Equal(interests, all) {
 				coarse = len(all)
 			}
@@ -82,10 +83,10 @@ func (g *group) renew() {
 		done := g.doneLocked(version)
 		g.mu.Unlock()
 		for _, j := range done {
-			g.l.cfg.Exec.Wake(overlay.ExecKey{Name: "pubsub.joined", N: j.id}, func() { j.done <- err })
+			g.l.Cfg.Exec.Wake(overlay.ExecKey{Name: "pubsub.joined", N: j.id}, func() { j.done <- err })
 		}
 		if err != nil {
-			g.runAfter(redialTime)
+			g.runAfter(env.RedialTime)
 			return
 		}
 	}
@@ -103,7 +104,7 @@ func (g *group) replace(interests []wire.Interest, old cluster.MemberID) (member
 		g.forward.settle(member != 0)
 	}
 	if old != 0 {
-		g.l.cfg.Directory.Unregister(g.wide, old)
+		g.l.Cfg.Directory.Unregister(g.wide, old)
 	}
 	return member, nil
 }
@@ -121,14 +122,14 @@ func (g *group) doneLocked(version uint64) (done []*joiner) {
 
 // register makes a lease.
 func (g *group) register(interests []wire.Interest) (cluster.MemberID, error) {
-	member := cluster.MemberID(max(g.l.random.Uint64(), 1))
-	err := g.l.cfg.Directory.Register(g.l.ctx, g.wide, cluster.Registration{
+	member := cluster.MemberID(max(g.l.Random.Uint64(), 1))
+	err := g.l.Cfg.Directory.Register(g.l.Ctx, g.wide, cluster.Registration{
 		Member: member, Payload: wire.AppendInterests(nil, interests),
 	})
 	switch {
 	case err == nil:
 		return member, nil
-	case errors.Is(err, cluster.ErrClosed) || g.l.ctx.Err() != nil:
+	case errors.Is(err, cluster.ErrClosed) || g.l.Ctx.Err() != nil:
 		return 0, patterns.ErrClosed
 	}
 	return 0, fmt.Errorf("%w: %w", patterns.ErrUnreachable, err)

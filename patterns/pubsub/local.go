@@ -15,11 +15,13 @@ import (
 	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
+	"github.com/arke-mesh/arke/patterns/pubsub/fanout"
 )
 
 // local is the subscriptions on this node: finding those that a message is for.
 type local struct {
-	*base
+	*env.Base
 	publishers *publishers // of the root group's forwarder
 
 	own     finder        // in the groups whose keys are the node's own
@@ -34,36 +36,36 @@ type local struct {
 	abroad *abroad // what gateways bring
 }
 
-func newLocal(b *base, p *publishers) *local {
+func newLocal(b *env.Base, p *publishers) *local {
 	l := &local{
-		base: b, publishers: p, own: finder{limit: maxPrepared},
+		Base: b, publishers: p, own: finder{limit: fanout.MaxPrepared},
 		subs: make(map[uint64]*subscription), groups: make(map[string]*group), keyed: make(map[string][]*group),
 	}
-	l.abroad = &abroad{base: b, local: l, all: crowd.NewTable[streamKey, peer.ID, *stream](maxStreams, b.random.IntN)}
+	l.abroad = &abroad{Base: b, local: l, all: crowd.NewTable[streamKey, peer.ID, *stream](env.MaxStreams, b.Random.IntN)}
 	return l
 }
 
 // admit makes the subscription one of this node's.
 func (l *local) admit(sub *subscription) error {
-	if !l.enter() {
+	if !l.Enter() {
 		return patterns.ErrClosed
 	}
-	defer l.wg.Done()
+	defer l.WG.Done()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if sub.id == 0 {
-		if len(l.subs) >= l.cfg.MaxSubscriptions {
-			l.drops.Inc(dropSubscriptions)
+		if len(l.subs) >= l.Cfg.MaxSubscriptions {
+			l.Drops.Inc(env.DropSubscriptions)
 			return patterns.ErrTooMany
 		}
-		sub.id = l.ids.Add(1)
+		sub.id = l.IDs.Add(1)
 	}
 	word, root := match.Group(sub.pattern)
 	group := name.Ref(word, sub.options.Keys)
 	if sub.group = l.groups[group]; sub.group == nil {
 		g := newGroup(l, group, root)
-		if g.keys.gone() || !isUnder(group, sub.options.Keys) {
-			return noKeys(sub.pattern)
+		if g.keys.Gone() || !env.IsUnder(group, sub.options.Keys) {
+			return env.NoKeys(sub.pattern)
 		}
 		sub.group, l.groups[group] = g, g
 		if g.finder != &l.own {
@@ -98,7 +100,7 @@ func (l *local) forget(g *group) {
 func (l *local) all() ([]*group, []*subscription) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return sorted(l.groups, func(g *group) string { return g.name }), sorted(l.subs, func(s *subscription) uint64 { return s.id })
+	return env.Sorted(l.groups, func(g *group) string { return g.name }), env.Sorted(l.subs, func(s *subscription) uint64 { return s.id })
 }
 
 func (l *local) count() (groups, subs int) {
@@ -227,7 +229,7 @@ func (l *local) published(a *answer, public bool, from origin, picks []wire.Pick
 			}
 		}
 		for _, pick := range picks {
-			if pick.Node != l.hash || root {
+			if pick.Node != l.Hash || root {
 				continue
 			}
 			if s := l.one(subs, pick.Queue, from, false); s != nil {

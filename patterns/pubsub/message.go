@@ -13,6 +13,8 @@ import (
 	"github.com/arke-mesh/arke/internal/replay"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
+	"github.com/arke-mesh/arke/patterns/pubsub/fanout"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -46,64 +48,26 @@ func (m *message) delivery() Delivery {
 	return Delivery{Topic: m.pub.Topic, Publisher: m.publisher, Tails: m.tails[:]}
 }
 
-// content is what is published, as it goes on the wire.
-type content struct {
-	flags  uint8
-	head   []wire.Header // with body; not if packed
-	body   []byte
-	packed bool // body begins with the headers
-
-	// messages is, in place of all of it, so many that came from elsewhere; unnamed is the
-	// same of messages on one topic without queues, none of which is named.
-	messages, unnamed wire.Messages
-	count             int
+// signed signs a message: its content gets an end.
+func signed(b *env.Base, session, serial uint64, topic string, c fanout.Content) fanout.Content {
+	tail := make([]byte, 0, c.Length()+wire.AuthorshipSize)
+	tail = append(c.AppendHeaders(tail), c.Body...)
+	said := wire.Authorship{Incarnation: b.Cfg.Incarnation, Session: session, Serial: serial}
+	said.Signature = b.Cfg.Key.SignPublication(statement(b.Cfg.Network, b.Self, &said, topic, tail))
+	b.Counts.Signatures.Add(1)
+	return fanout.Content{Flags: c.Flags | wire.FlagSigned, Packed: true, Body: said.AppendTo(tail)}
 }
 
-// length is how many bytes headers and body have.
-func (c *content) length() int {
-	if c.packed {
-		return len(c.body)
-	}
-	return wire.HeadersSize(c.head) + len(c.body)
-}
-
-// append appends all but the body.
-func (c *content) appendHeaders(dst []byte) []byte {
-	if c.packed {
-		return dst
-	}
-	return wire.AppendHeaders(dst, c.head)
-}
-
-// number is how many messages there are.
-func (c *content) number() int { return max(1, c.count) }
-
-// size is about how many bytes the message has in a frame.
-func (c *content) size(topic string) int {
-	const heads = 96
-	return heads + len(topic) + wire.HeadersSize(c.head) + len(c.body) + len(c.messages) + len(c.unnamed)
-}
-
-// sign signs a message: its content gets an end.
-func (b *base) sign(session, serial uint64, topic string, c content) content {
-	tail := make([]byte, 0, c.length()+wire.AuthorshipSize)
-	tail = append(c.appendHeaders(tail), c.body...)
-	said := wire.Authorship{Incarnation: b.cfg.Incarnation, Session: session, Serial: serial}
-	said.Signature = b.cfg.Key.SignPublication(statement(b.cfg.Network, b.self, &said, topic, tail))
-	b.counts.signatures.Add(1)
-	return content{flags: c.flags | wire.FlagSigned, packed: true, body: said.AppendTo(tail)}
-}
-
-// seal seals a message with one of the keys.
-func (b *base) seal(keys *security.Cluster, key security.KeyID, topic string, serial uint64, c content) content {
-	plain := make([]byte, 0, c.size(topic))
+// sealWith seals a message with one of the keys.
+func sealWith(b *env.Base, keys *security.Cluster, key security.KeyID, topic string, serial uint64, c fanout.Content) fanout.Content {
+	plain := make([]byte, 0, c.Size(topic))
 	plain = append(append(plain, byte(len(topic))), topic...)
-	plain = append(c.appendHeaders(plain), c.body...)
+	plain = append(c.AppendHeaders(plain), c.Body...)
 	sealed := make([]byte, 0, 16+security.SealOverhead+len(plain))
-	sealed = binary.BigEndian.AppendUint64(sealed, b.cfg.Incarnation)
+	sealed = binary.BigEndian.AppendUint64(sealed, b.Cfg.Incarnation)
 	sealed = binary.BigEndian.AppendUint64(sealed, serial)
-	binding := security.Binding{Sender: b.self, SenderIncarnation: b.cfg.Incarnation, RequestID: serial, Key: key}
-	return content{flags: c.flags | wire.FlagSealed, body: keys.Seal(b.seals, binding, sealed, plain)}
+	binding := security.Binding{Sender: b.Self, SenderIncarnation: b.Cfg.Incarnation, RequestID: serial, Key: key}
+	return fanout.Content{Flags: c.Flags | wire.FlagSealed, Body: keys.Seal(b.Seals, binding, sealed, plain)}
 }
 
 // sealedAs is when a message was sealed.
@@ -149,9 +113,9 @@ func opens(e *Engine, s *source, in *incoming) bool {
 		return true
 	case in.root:
 		ok := e.roots.admit(in, s.key.peer)
-		return ok && e.unseal(in, within{})
+		return ok && unseal(e.base, in, within{})
 	}
-	return e.unseal(in, within{&s.subject, e.local})
+	return unseal(e.base, in, within{&s.subject, e.local})
 }
 
 // part cuts off those messages of a run, which follows at others in its frame, that are
@@ -177,7 +141,7 @@ type within struct {
 
 // unseal opens what is sealed, or returns false, and counts it, if something is not
 // sealed as it has to be.
-func (b *base) unseal(in *incoming, w within) bool {
+func unseal(b *env.Base, in *incoming, w within) bool {
 	sealed := in.m.Flags&wire.FlagSealed != 0
 	var opened wire.Messages
 	for rest := in.m.Messages; len(rest) > 0; {
@@ -186,14 +150,14 @@ func (b *base) unseal(in *incoming, w within) bool {
 		if w.subject != nil {
 			own = w.subject.keys
 		} else {
-			own = b.cfg.Keys(clusterOf(firstWord(string(first.Topic))))
+			own = b.Cfg.Keys(env.ClusterOf(env.FirstWord(string(first.Topic))))
 		}
-		ok := sealed || !b.mustSeal(own)
+		ok := sealed || !b.MustSeal(own)
 		if sealed {
 			opened, ok = in.openRun(opened, w, own, first, run, count)
 		}
 		if !ok {
-			b.drops.Add(dropUnauthorized, uint64(in.m.Count))
+			b.Drops.Add(env.DropUnauthorized, uint64(in.m.Count))
 			return false
 		}
 	}
@@ -201,11 +165,11 @@ func (b *base) unseal(in *incoming, w within) bool {
 	case sealed:
 		in.m.Messages, in.lent = opened, false
 	case w.subject != nil && !w.subject.is(public):
-		b.drops.Add(dropUnauthorized, uint64(in.m.Count))
+		b.Drops.Add(env.DropUnauthorized, uint64(in.m.Count))
 		return false
 	}
 	if !in.ended() {
-		b.drops.Add(dropMalformed, uint64(in.m.Count))
+		b.Drops.Add(env.DropMalformed, uint64(in.m.Count))
 		return false
 	}
 	return true

@@ -13,12 +13,14 @@ import (
 	"github.com/arke-mesh/arke/internal/crowd"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
+	"github.com/arke-mesh/arke/patterns/pubsub/fanout"
 )
 
 // paths is what this node forwards, by session. A session has several paths:
 // those that it was told of late, for messages may still come on the older ones.
 type paths struct {
-	*base
+	*env.Base
 
 	mu     sync.Mutex
 	all    *crowd.Table[sourceKey, peer.ID, []*path] // guarded by mu; by who told the first; of each the newest last
@@ -46,22 +48,22 @@ type path struct {
 	inside uint64  // the session of the link that it was told in
 	name   uint32  // its epoch
 
-	fanout // its mu guards all below
-	stops  []*receiver
-	found  []*receiver // scratch
-	picks  []wire.Pick // scratch
+	fanout.Fanout // its mu guards all below
+	stops         []*fanout.Receiver
+	found         []*fanout.Receiver // scratch
+	picks         []wire.Pick        // scratch
 }
 
-func newPaths(b *base) *paths {
+func newPaths(b *env.Base) *paths {
 	return &paths{
-		base:   b,
-		all:    crowd.NewTable[sourceKey, peer.ID, []*path](maxForwarded, b.random.IntN),
-		coming: crowd.NewTable[comingKey, peer.ID, coming](maxForwarded, b.random.IntN),
+		Base:   b,
+		all:    crowd.NewTable[sourceKey, peer.ID, []*path](env.MaxForwarded, b.Random.IntN),
+		coming: crowd.NewTable[comingKey, peer.ID, coming](env.MaxForwarded, b.Random.IntN),
 	}
 }
 
 // gather joins the parts of a path, and returns it when it is whole.
-func (t *paths) gather(l Link, source peer.ID, p *wire.Path) *wire.Path {
+func (t *paths) gather(l env.Link, source peer.ID, p *wire.Path) *wire.Path {
 	k := comingKey{l.Peer(), sourceKey{source, p.Session}}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,48 +73,48 @@ func (t *paths) gather(l Link, source peer.ID, p *wire.Path) *wire.Path {
 	}
 	t.coming.Delete(k)
 	more := p.Flags&wire.FlagMore != 0
-	if len(p.Stops) > maxStops {
-		t.drops.Inc(dropPath)
+	if len(p.Stops) > env.MaxStops {
+		t.Drops.Inc(env.DropPath)
 		return nil
 	}
 	if !more {
 		return p
 	}
-	gone, ok := t.coming.Put(k, l.Peer(), coming{p, t.now()})
+	gone, ok := t.coming.Put(k, l.Peer(), coming{p, t.Now()})
 	if !ok {
-		t.drops.Inc(dropPath)
+		t.Drops.Inc(env.DropPath)
 	} else if gone != nil {
-		t.drops.Inc(dropYielded)
+		t.Drops.Inc(env.DropYielded)
 	}
 	return nil
 }
 
 // take takes in that this node is a forwarder.
-func (t *paths) take(l Link, source peer.ID, p *wire.Path) {
+func (t *paths) take(l env.Link, source peer.ID, p *wire.Path) {
 	k := sourceKey{source, p.Session}
 	over, ok := t.room(k, l.Peer())
 	for _, o := range over {
 		o.end()
 	}
 	if !ok {
-		t.drops.Inc(dropPath)
+		t.Drops.Inc(env.DropPath)
 		return
 	}
-	g := newPath(t.base, source, l, p)
-	g.mu.Lock() // whoever finds it waits until those behind it are told
+	g := newPath(t.Base, source, l, p)
+	g.Mu.Lock() // whoever finds it waits until those behind it are told
 	over, ok = t.use(k, l.Peer(), g)
 	for _, o := range over {
 		o.end()
 	}
 	if !ok {
-		g.mu.Unlock()
-		t.drops.Inc(dropPath)
+		g.Mu.Unlock()
+		t.Drops.Inc(env.DropPath)
 		return
 	}
-	for _, b := range g.tree.branches {
-		g.settle(b.head, 0)
+	for _, b := range g.Tree.Branches {
+		g.Settle(b.Head, 0)
 	}
-	g.unlock()
+	g.Unlock()
 }
 
 // room says whether there is room for the paths of a session that by tells, and returns
@@ -125,7 +127,7 @@ func (t *paths) room(k sourceKey, by peer.ID) (over []*path, ok bool) {
 	}
 	gone, ok := t.all.Put(k, by, nil)
 	if gone != nil {
-		t.drops.Inc(dropYielded)
+		t.Drops.Inc(env.DropYielded)
 		over = gone.Value
 	}
 	return over, ok
@@ -144,7 +146,7 @@ func (t *paths) use(k sourceKey, by peer.ID, g *path) (over []*path, ok bool) {
 	}
 	gone, ok := t.all.Put(k, by, now)
 	if gone != nil {
-		t.drops.Inc(dropYielded)
+		t.Drops.Inc(env.DropYielded)
 		over = append(over, gone.Value...)
 	}
 	return over, ok
@@ -179,30 +181,30 @@ func begins(p, before *wire.Path) bool {
 	return len(p.Stops) > 0 && slices.ContainsFunc(before.Stops, func(s wire.Stop) bool { return s.Peer == p.Stops[0].Peer })
 }
 
-func newPath(b *base, source peer.ID, l Link, p *wire.Path) *path {
+func newPath(b *env.Base, source peer.ID, l env.Link, p *wire.Path) *path {
 	g := &path{from: l.Peer(), inside: l.Session(), name: p.Epoch}
-	g.init(b, source, p.Session, p.Group, p.Flags&wire.FlagRoot != 0)
-	g.used, g.patient = g.now, idleTime // later, who is behind it is no matter of ours
-	g.tree.epoch, g.tree.lineage = p.Epoch, newLineage(b.self, p)
+	g.Init(b, source, p.Session, p.Group, p.Flags&wire.FlagRoot != 0)
+	g.Used, g.Patient = g.Now, env.IdleTime // later, who is behind it is no matter of ours
+	g.Tree.Epoch, g.Tree.Lineage = p.Epoch, fanout.NewLineage(b.Self, p)
 	for i, s := range p.Stops {
-		g.stops = append(g.stops, &receiver{
-			peer: peer.ID(s.Peer), hash: hashNode(s.Peer), addrs: s.Addrs, incarnation: s.Incarnation, interests: legal(s.Interests),
-			run: s.Run, base: s.Number, number: s.Number + uint64(s.Ahead), at: i,
+		g.stops = append(g.stops, &fanout.Receiver{
+			Peer: peer.ID(s.Peer), Hash: env.HashNode(s.Peer), Addrs: s.Addrs, Incarnation: s.Incarnation, Interests: env.Legal(s.Interests),
+			Run: s.Run, Base: s.Number, Number: s.Number + uint64(s.Ahead), At: i,
 		})
 	}
-	g.tree.branches = cut(slices.Clone(g.stops), fanOut)
-	for _, b := range g.tree.branches {
-		b.epoch, b.signed = p.Epoch, slices.Clone(b.stops)
+	g.Tree.Branches = fanout.Cut(slices.Clone(g.stops), env.FanOut)
+	for _, b := range g.Tree.Branches {
+		b.Epoch, b.Signed = p.Epoch, slices.Clone(b.Stops)
 	}
 	for i, s := range p.Stops {
 		switch r := g.stops[i]; {
 		case s.Ahead != wire.SkipLeft:
-			g.audience.add(r)
-		case r.index >= 0:
-			r.branch.stops[r.index] = nil
+			g.Audience.Add(r)
+		case r.Index >= 0:
+			r.Branch.Stops[r.Index] = nil
 			fallthrough
 		default: // as the head of a branch it stays, for those behind it
-			r.interests, r.number = nil, s.Number
+			r.Interests, r.Number = nil, s.Number
 		}
 	}
 	return g
@@ -228,7 +230,7 @@ func (t *paths) each() (out []*path) {
 		out = append(out, of...)
 	}
 	slices.SortFunc(out, func(a, b *path) int {
-		return cmp.Or(cmp.Compare(a.source, b.source), cmp.Compare(a.session, b.session), cmp.Compare(b.name, a.name))
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Session, b.Session), cmp.Compare(b.name, a.name))
 	})
 	return out
 }
@@ -242,63 +244,63 @@ func (t *paths) count() int {
 // forward passes messages on, as they came. It never waits: who has no room sees
 // a gap. What was told in an earlier session of the link counts no more: something
 // may be missing since.
-func (t *paths) forward(l Link, source, publisher peer.ID, m *wire.Publish) {
+func (t *paths) forward(l env.Link, source, publisher peer.ID, m *wire.Publish) {
 	g := t.find(sourceKey{source, m.Session}, m.Epoch)
 	if g == nil || g.from != l.Peer() || g.inside != l.Session() {
-		t.drops.Add(dropNoPath, uint64(m.Count))
-		t.complain(l.Peer(), m.Session, m.Epoch, t.self)
+		t.Drops.Add(env.DropNoPath, uint64(m.Count))
+		t.complain(l.Peer(), m.Session, m.Epoch, t.Self)
 		return
 	}
-	g.lock()
-	defer g.unlock()
-	g.used = g.now
+	g.Lock()
+	defer g.Unlock()
+	g.Used = g.Now
 	g.apply(m.Skips)
-	g.counts.forwarded.Add(uint64(m.Count))
+	g.Counts.Forwarded.Add(uint64(m.Count))
 	except := publisher
-	if !g.root {
+	if !g.Root {
 		except = "" // it is not among the stops
 	}
-	o := outgoing{tree: true, near: labelOf(m), far: labelOf(m)}
+	o := fanout.Outgoing{Tree: true, Near: fanout.LabelOf(m), Far: fanout.LabelOf(m)}
 	for rest := m.Messages; len(rest) > 0; {
 		first, run, count := m.Cut(&rest)
-		o.count, o.messages, o.length = count, run, len(run)
+		o.Count, o.Messages, o.Length = count, run, len(run)
 		g.passOn(&o, first, except)
-		if g.root {
-			o.near.origin.Serial += uint64(count)
-			o.far.origin.Serial += uint64(count)
+		if g.Root {
+			o.Near.Origin.Serial += uint64(count)
+			o.Far.Origin.Serial += uint64(count)
 		}
 	}
 }
 
 // passOn passes on messages that have the topic and the picks of the first one.
-func (g *path) passOn(o *outgoing, first wire.Message, except peer.ID) {
-	w := g.audience.matchBytes(first.Topic)
+func (g *path) passOn(o *fanout.Outgoing, first wire.Message, except peer.ID) {
+	w := g.Audience.MatchBytes(first.Topic)
 	g.picks = first.Picks.AppendTo(g.picks[:0])
-	o.topic, o.picks = w.topic, g.picks
-	rs := g.audience.receivers(w, o.picks, except, g.found[:0])
-	for _, r := range g.sort(rs, true, nil) {
-		if g.direct(r, o) == full {
-			g.leaveOut(r, o.count)
-			g.drops.Add(dropForward, uint64(o.count))
+	o.Topic, o.Picks = w.Topic, g.picks
+	rs := g.Audience.Receivers(w, o.Picks, except, g.found[:0])
+	for _, r := range g.Sort(rs, true, nil) {
+		if g.Direct(r, o) == fanout.Full {
+			g.LeaveOut(r, o.Count)
+			g.Drops.Add(env.DropForward, uint64(o.Count))
 		}
 	}
-	for _, b := range g.touched {
-		if g.through(o, b) == full {
-			for _, r := range b.matched {
-				g.leaveOut(r, o.count)
+	for _, b := range g.Touched {
+		if g.Through(o, b) == fanout.Full {
+			for _, r := range b.Matched {
+				g.LeaveOut(r, o.Count)
 			}
-			g.drops.Add(dropForward, uint64(o.count*len(b.matched)))
+			g.Drops.Add(env.DropForward, uint64(o.Count*len(b.Matched)))
 		}
-		b.matched = b.matched[:0]
+		b.Matched = b.Matched[:0]
 	}
 }
 
 // passBack passes on, to where the path comes from, that a node is not reached: from
 // one behind this node, about one behind it. Who says so of itself, and of no path,
 // is shown its own again.
-func (t *paths) passBack(l Link, m *wire.PathLost) {
+func (t *paths) passBack(l env.Link, m *wire.PathLost) {
 	for _, g := range t.each() {
-		if g.session != m.Session || g.from == l.Peer() {
+		if g.Session != m.Session || g.from == l.Peer() {
 			continue
 		}
 		said, about := g.stop(l.Peer()), g.stop(peer.ID(m.Peer))
@@ -314,19 +316,19 @@ func (t *paths) passBack(l Link, m *wire.PathLost) {
 }
 
 // stop returns the node of that id behind this one, or nil.
-func (g *path) stop(p peer.ID) *receiver {
-	if i := slices.IndexFunc(g.stops, func(r *receiver) bool { return r.peer == p }); i >= 0 {
+func (g *path) stop(p peer.ID) *fanout.Receiver {
+	if i := slices.IndexFunc(g.stops, func(r *fanout.Receiver) bool { return r.Peer == p }); i >= 0 {
 		return g.stops[i]
 	}
 	return nil
 }
 
 // hide has r shown its place again before the next message.
-func (g *path) hide(r *receiver) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if r.shown = 0; r.leads() {
-		r.branch.known = false
+func (g *path) hide(r *fanout.Receiver) {
+	g.Mu.Lock()
+	defer g.Mu.Unlock()
+	if r.Shown = 0; r.Leads() {
+		r.Branch.Known = false
 	}
 }
 
@@ -334,23 +336,23 @@ func (g *path) hide(r *receiver) {
 // that has no room, the path is told anew sooner or later anyway.
 func (t *paths) complain(to peer.ID, session uint64, epoch uint32, whom peer.ID) {
 	m := wire.PathLost{Session: session, Epoch: epoch, Peer: string(whom)}
-	_, _ = t.cfg.Links.Link(to).Send(overlay.LanePub, wire.KindPathLost, m.AppendTo(nil))
+	_, _ = t.Cfg.Links.Link(to).Send(overlay.LanePub, wire.KindPathLost, m.AppendTo(nil))
 }
 
 // event takes in what happened to a link.
 func (t *paths) event(ev overlay.PeerEvent) {
 	for _, g := range t.each() {
 		if g.event(ev) {
-			t.complain(g.from, g.session, g.name, ev.Peer)
+			t.complain(g.from, g.Session, g.name, ev.Peer)
 		}
-		if ev.Type == overlay.LinkDown && g.from == ev.Peer && g.source == ev.Peer && !orderly(ev.Err) {
+		if ev.Type == overlay.LinkDown && g.from == ev.Peer && g.Source == ev.Peer && !orderly(ev.Err) {
 			g.tellGone()
 		}
 	}
 }
 
 // gone passes on that the source of a session is lost.
-func (t *paths) gone(l Link, k sourceKey) {
+func (t *paths) gone(l env.Link, k sourceKey) {
 	t.mu.Lock()
 	var newest *path
 	if of := t.get(k); len(of) > 0 {
@@ -366,15 +368,15 @@ func (t *paths) gone(l Link, k sourceKey) {
 // sessions are left.
 func (t *paths) sweep(now int64) int {
 	for _, g := range t.each() {
-		g.mu.Lock()
-		idle := now - g.used
-		g.now = now
-		g.rest()
-		g.mu.Unlock()
+		g.Mu.Lock()
+		idle := now - g.Used
+		g.Now = now
+		g.Rest()
+		g.Mu.Unlock()
 		t.mu.Lock()
-		k := sourceKey{g.source, g.session}
+		k := sourceKey{g.Source, g.Session}
 		of := t.get(k)
-		over := len(of) > 0 && (idle > int64(streamTime) || idle > int64(idleTime) && g != of[len(of)-1])
+		over := len(of) > 0 && (idle > int64(env.StreamTime) || idle > int64(env.IdleTime) && g != of[len(of)-1])
 		if over {
 			if of = slices.DeleteFunc(of, func(o *path) bool { return o == g }); len(of) == 0 {
 				t.all.Delete(k)
@@ -390,7 +392,7 @@ func (t *paths) sweep(now int64) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for k, c := range t.coming.All() {
-		if now-c.told > int64(streamTime) { // the rest of it never came
+		if now-c.told > int64(env.StreamTime) { // the rest of it never came
 			t.coming.Delete(k)
 		}
 	}
@@ -412,13 +414,13 @@ func (g *path) apply(skips []wire.Skip) {
 		}
 		r := g.stops[s.Index]
 		if s.Add != wire.SkipLeft {
-			r.number += uint64(s.Add)
-			r.passBy(uint64(s.Add))
+			r.Number += uint64(s.Add)
+			r.PassBy(uint64(s.Add))
 			continue
 		}
-		g.audience.remove(r)
-		if r.owed = false; !r.direct() {
-			r.leave()
+		g.Audience.Remove(r)
+		if r.Owed = false; !r.Direct() {
+			r.Leave()
 		}
 	}
 }
@@ -427,43 +429,43 @@ func (g *path) apply(skips []wire.Skip) {
 // not reached. Those are reached directly until there is another path, which
 // takes as long as it takes to tell the source.
 func (g *path) event(ev overlay.PeerEvent) (unreached bool) {
-	g.lock()
-	defer g.unlock()
-	r := g.fanout.event(ev)
-	if r == nil || ev.Type == overlay.LinkUp || ev.Type == overlay.LinkRecovered || !r.leads() {
+	g.Lock()
+	defer g.Unlock()
+	r := g.Fanout.Event(ev)
+	if r == nil || ev.Type == overlay.LinkUp || ev.Type == overlay.LinkRecovered || !r.Leads() {
 		return false
 	}
-	b := r.branch
-	for _, s := range b.stops {
-		if s != nil && s.branch == b {
-			if s.pending != wire.SkipLeft {
-				g.owe(s)
+	b := r.Branch
+	for _, s := range b.Stops {
+		if s != nil && s.Branch == b {
+			if s.Pending != wire.SkipLeft {
+				g.Owe(s)
 			}
-			s.uproot()
+			s.Uproot()
 		}
 	}
-	b.stops, b.signed, b.skips, b.known = nil, nil, nil, false
+	b.Stops, b.Signed, b.Skips, b.Known = nil, nil, nil, false
 	return true
 }
 
 // tellGone tells those behind this node that the source is lost.
 func (g *path) tellGone() {
-	g.lock()
-	defer g.unlock()
-	if g.now-g.used > int64(idleTime) {
+	g.Lock()
+	defer g.Unlock()
+	if g.Now-g.Used > int64(env.IdleTime) {
 		return
 	}
 	for _, r := range g.stops {
-		if len(r.interests) > 0 && r.direct() {
-			g.settle(r, wire.FlagGone)
+		if len(r.Interests) > 0 && r.Direct() {
+			g.Settle(r, wire.FlagGone)
 		}
 	}
 }
 
 // end lets go of all links.
 func (g *path) end() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.debts = nil
-	g.fanout.end()
+	g.Mu.Lock()
+	defer g.Mu.Unlock()
+	g.Debts = nil
+	g.Fanout.End()
 }

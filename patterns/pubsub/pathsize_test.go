@@ -11,6 +11,8 @@ import (
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns/internal/fake"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 // A publisher whose group has 5,000 subscribing nodes sends a message to sixteen of them, each
@@ -23,7 +25,7 @@ func TestPathsOfFiveThousandNodes(t *testing.T) {
 	var members []*cluster.Member
 	for i := range nodes {
 		p := peerOf(fmt.Sprint("node", i))
-		s.links[p] = &taped{peer: p, session: 1, room: -1}
+		s.links[p] = &fake.Link{With: p, Life: 1, Room: -1}
 		members = append(members, &cluster.Member{
 			ID: cluster.MemberID(i + 1), Peer: p, Incarnation: 1, Payload: payload,
 			Addrs: []string{fmt.Sprintf("/ip4/10.1.%d.%d/tcp/7117", i/250, i%250), fmt.Sprintf("/ip4/192.168.%d.%d/tcp/7117", i/250, i%250)},
@@ -34,9 +36,9 @@ func TestPathsOfFiveThousandNodes(t *testing.T) {
 	s.say(t, "one")
 	heads, all, most := s.paths()
 	t.Logf("%d heads are told %d bytes, at most %d each; %d bytes a node", heads, all, most, all/nodes)
-	require.Equal(t, fanOut, heads)
+	require.Equal(t, env.FanOut, heads)
 	require.Less(t, all/nodes, 150)
-	require.Less(t, most, nodes/fanOut*150)
+	require.Less(t, most, nodes/env.FanOut*150)
 
 	s.say(t, "two")
 	_, again, _ := s.paths()
@@ -46,10 +48,10 @@ func TestPathsOfFiveThousandNodes(t *testing.T) {
 // paths says how many nodes have been told a path, and how many bytes that took.
 func (s *stage) paths() (heads, all, most int) {
 	for _, l := range s.links {
-		if l.paths > 0 {
+		if l.Paths > 0 {
 			heads++
-			all += l.paths
-			most = max(most, l.paths)
+			all += l.Paths
+			most = max(most, l.Paths)
 		}
 	}
 	return heads, all, most

@@ -13,6 +13,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 // Sink takes what comes for the subscriptions of a Proxy. Its methods are
@@ -75,7 +76,7 @@ func (o *Proxy) Subscribe(ctx context.Context, id uint64, pattern string, opts p
 	if opts.Overflow == patterns.OverflowBlock {
 		return fmt.Errorf("pubsub: subscription %d: a proxy can't block publishers", id)
 	}
-	if err := checkQueue(opts.Queue); err != nil && !o.lender {
+	if err := env.CheckQueue(opts.Queue); err != nil && !o.lender {
 		return err
 	}
 	opts.Origin = o.origin
@@ -134,7 +135,7 @@ func (o *Proxy) Close() {
 	subs := o.subs
 	o.subs = nil
 	o.mu.Unlock()
-	for _, s := range sorted(subs, (*subscription).order) {
+	for _, s := range env.Sorted(subs, (*subscription).order) {
 		if s != nil {
 			o.leave(s)
 		}

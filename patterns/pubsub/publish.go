@@ -12,6 +12,8 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
+	"github.com/arke-mesh/arke/patterns/pubsub/fanout"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -23,9 +25,9 @@ type publication struct {
 	run    wire.Messages // likewise: several, none of which is named
 	count  int           // of messages
 	origin origin
-	plain  content // what is published
-	what   content // the same, signed and sealed as it has to be
-	out    outgoing
+	plain  fanout.Content // what is published
+	what   fanout.Content // the same, signed and sealed as it has to be
+	out    fanout.Outgoing
 	to     *publisher
 	uplink *uplink           // nil = nothing of it goes to the root group
 	local  *message          // as subscriptions on this node see it
@@ -34,15 +36,15 @@ type publication struct {
 	key    security.KeyID    // the one of them that does
 
 	sent    bool
-	lacking []*receiver     // nothing was sent, because none of these has room
-	left    []*receiver     // who had no room
-	blocked []*subscription // on this node, likewise
-	above   bool            // the forwarder of the root group had no room
+	lacking []*fanout.Receiver // nothing was sent, because none of these has room
+	left    []*fanout.Receiver // who had no room
+	blocked []*subscription    // on this node, likewise
+	above   bool               // the forwarder of the root group had no room
 }
 
 // Publish is patterns.Messenger's.
 func (e *Engine) Publish(ctx context.Context, topic string, m patterns.Message, o patterns.PublishOptions) error {
-	e.order.Call("pubsub.publish", topic, m.Body, 0)
+	e.base.Order.Call("pubsub.publish", topic, m.Body, 0)
 	if len(m.Headers) == 0 && o.Keys == "" {
 		if done, err := publishQuickly(ctx, e, topic, m.Body); done {
 			return err
@@ -57,7 +59,7 @@ func (e *Engine) Publish(ctx context.Context, topic string, m patterns.Message, 
 
 // TryPublish is patterns.Messenger's.
 func (e *Engine) TryPublish(topic string, m patterns.Message, o patterns.PublishOptions) error {
-	e.order.Call("pubsub.publish", topic, m.Body, 0)
+	e.base.Order.Call("pubsub.publish", topic, m.Body, 0)
 	p := e.calls.Get().(*publication)
 	p.m = m
 	err := p.try(e, topic, o)
@@ -69,11 +71,11 @@ func (e *Engine) TryPublish(topic string, m patterns.Message, o patterns.Publish
 // and says how many nodes have the message in their lanes, this one included if
 // it is for subscriptions here. tail is copied before PublishTail returns.
 func (e *Engine) PublishTail(ctx context.Context, topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error) {
-	e.order.Call("pubsub.publish", topic, tail, 0)
+	e.base.Order.Call("pubsub.publish", topic, tail, 0)
 	p := e.calls.Get().(*publication)
 	p.tail = tail
 	err = p.publish(ctx, e, topic, o)
-	nodes = p.out.took
+	nodes = p.out.Took
 	e.finished(p)
 	return nodes, err
 }
@@ -81,11 +83,11 @@ func (e *Engine) PublishTail(ctx context.Context, topic string, tail []byte, o p
 // TryPublishTail is PublishTail, but returns patterns.ErrWouldBlock where that
 // would wait, and has sent nothing then.
 func (e *Engine) TryPublishTail(topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error) {
-	e.order.Call("pubsub.publish", topic, tail, 0)
+	e.base.Order.Call("pubsub.publish", topic, tail, 0)
 	p := e.calls.Get().(*publication)
 	p.tail = tail
 	err = p.try(e, topic, o)
-	nodes = p.out.took
+	nodes = p.out.Took
 	e.finished(p)
 	return nodes, err
 }
@@ -93,7 +95,7 @@ func (e *Engine) TryPublishTail(topic string, tail []byte, o patterns.PublishOpt
 // finished lets the next call have p.
 func (e *Engine) finished(p *publication) {
 	if p.serial != 0 {
-		e.serials.done(p.serial)
+		e.base.Serials.Done(p.serial)
 	}
 	*p = publication{}
 	e.calls.Put(p)
@@ -125,7 +127,7 @@ func (p *publication) ready() bool {
 func (p *publication) slowly(ctx context.Context) error {
 	if _, limited := ctx.Deadline(); !limited { // it costs something, and is seldom needed
 		var cancel context.CancelFunc
-		ctx, cancel = overlay.WithTimeout(ctx, p.e.cfg.Clock, "pubsub.publish", defaultTimeout)
+		ctx, cancel = overlay.WithTimeout(ctx, p.e.base.Cfg.Clock, "pubsub.publish", env.DefaultTimeout)
 		defer cancel()
 	}
 	if !p.ready() {
@@ -142,12 +144,12 @@ func (p *publication) try(e *Engine, topic string, o patterns.PublishOptions) er
 		return err
 	}
 	defer e.publishers.done(p.to)
-	if !p.ready() || p.blocksHere() || p.uplink != nil && p.uplink.wouldBlock(p.what.size(topic)) {
+	if !p.ready() || p.blocksHere() || p.uplink != nil && p.uplink.wouldBlock(p.what.Size(topic)) {
 		return patterns.ErrWouldBlock
 	}
 	p.send(tries)
 	switch {
-	case p.out.apart:
+	case p.out.Apart:
 		return errApart
 	case !p.sent:
 		return patterns.ErrWouldBlock
@@ -163,24 +165,24 @@ func (p *publication) begin(e *Engine, topic string, o patterns.PublishOptions) 
 	if err != nil {
 		return err
 	}
-	p.to, p.out.topic, p.out.route = r.to, r.topic, r
+	p.to, p.out.Topic, p.out.Route = r.to, r.topic, &r.WayTo
 	if p.run != nil && !p.together(r, up) {
 		e.publishers.done(p.to)
 		return errApart
 	}
 	if err := p.pack(); err != nil {
 		e.publishers.done(p.to)
-		e.drops.Inc(dropTooLarge)
+		e.base.Drops.Inc(env.DropTooLarge)
 		return err
 	}
 	e.armSweep()
 	p.uplink = up
-	if p.to.keys.seals() {
-		p.keys = p.to.keys.now()
+	if p.to.keys.Seals() {
+		p.keys = p.to.keys.Now()
 		p.key = p.keys.CommonKey()
 		if p.key == (security.KeyID{}) {
 			e.publishers.done(p.to)
-			return noKeys(p.out.topic)
+			return env.NoKeys(p.out.Topic)
 		}
 	}
 	p.wrap(r.asked(up))
@@ -192,44 +194,44 @@ func (p *publication) wrap(sign bool) {
 	p.what = p.plain
 	seal := p.keys != nil
 	if (sign || seal) && p.serial == 0 {
-		p.serial = p.e.serials.take()
+		p.serial = p.e.base.Serials.Take()
 	}
 	if sign {
-		p.what = p.e.sign(p.session(), p.serial, p.out.topic, p.what)
+		p.what = signed(p.e.base, p.session(), p.serial, p.out.Topic, p.what)
 	}
 	if seal {
-		p.what = p.e.seal(p.keys, p.key, p.out.topic, p.serial, p.what)
+		p.what = sealWith(p.e.base, p.keys, p.key, p.out.Topic, p.serial, p.what)
 	}
 }
 
 // session is the one in which it is published.
 func (p *publication) session() uint64 {
 	p.to.lock()
-	defer p.to.unlock()
+	defer p.to.Unlock()
 	p.to.use()
-	return p.to.session
+	return p.to.Session
 }
 
 // pack checks what is published.
 func (p *publication) pack() error {
 	size := len(p.tail)
 	if p.run != nil {
-		p.plain = content{unnamed: p.run, count: p.count}
+		p.plain = fanout.Content{Unnamed: p.run, Count: p.count}
 		return nil
 	}
 	if p.tail != nil {
 		if _, _, err := wire.DecodeHeaders(p.tail); err != nil {
 			return patterns.ErrTooLarge
 		}
-		p.plain = content{packed: true, body: p.tail}
+		p.plain = fanout.Content{Packed: true, Body: p.tail}
 	} else {
-		p.plain = content{head: wire.ConvertHeaders[wire.Header](p.m.Headers), body: p.m.Body}
-		if wire.CheckHeaders(p.plain.head) != nil {
+		p.plain = fanout.Content{Head: wire.ConvertHeaders[wire.Header](p.m.Headers), Body: p.m.Body}
+		if wire.CheckHeaders(p.plain.Head) != nil {
 			return patterns.ErrTooLarge
 		}
-		size = wire.HeadersSize(p.plain.head) + len(p.m.Body)
+		size = wire.HeadersSize(p.plain.Head) + len(p.m.Body)
 	}
-	if size > MaxMessage+wire.HeadersSize(nil) {
+	if size > env.MaxMessage+wire.HeadersSize(nil) {
 		return patterns.ErrTooLarge
 	}
 	return nil
@@ -242,30 +244,30 @@ func (p *publication) send(m mode) {
 		own = p.heard().queues(false, p.origin)
 	}
 	p.left, p.lacking = p.to.send(&p.out, &p.what, own, "", m)
-	if p.out.unsigned { // somebody asks for it since a moment ago
+	if p.out.Unsigned { // somebody asks for it since a moment ago
 		p.wrap(true)
 		p.left, p.lacking = p.to.send(&p.out, &p.what, own, "", m)
 	}
-	if p.sent = p.lacking == nil && !p.out.apart; !p.sent {
+	if p.sent = p.lacking == nil && !p.out.Apart; !p.sent {
 		return
 	}
-	p.e.counts.published.Add(uint64(p.what.number()))
+	p.e.base.Counts.Published.Add(uint64(p.what.Number()))
 	if p.run == nil {
 		p.deliverHere()
 	}
-	p.above = p.uplink != nil && p.uplink.put(p.to.last.Load(), p.out.topic, &p.what) != nil
+	p.above = p.uplink != nil && p.uplink.put(p.to.last.Load(), p.out.Topic, &p.what) != nil
 }
 
 // giveUp leaves those who had no room without the message.
 func (p *publication) giveUp() {
 	if len(p.left) > 0 {
-		p.to.giveUp(p.left, p.what.number())
+		p.to.giveUp(p.left, p.what.Number())
 	}
 	for _, s := range p.blocked {
 		s.inbox.Put(p.here().unpacked())
 	}
 	if p.above {
-		p.uplink.giveUp(p.what.number())
+		p.uplink.giveUp(p.what.Number())
 	}
 }
 
@@ -282,11 +284,11 @@ func (p *publication) await(ctx context.Context) error {
 
 // finish waits for room where there was none.
 func (p *publication) finish(ctx context.Context) error {
-	if p.out.apart {
+	if p.out.Apart {
 		return errApart
 	}
 	for !p.sent {
-		done, err := p.to.waitRoom(ctx, &p.out, p.what.size(p.out.topic), false, p.lacking)
+		done, err := p.to.waitRoom(ctx, &p.out, p.what.Size(p.out.Topic), false, p.lacking)
 		if err != nil {
 			p.send(forced)
 			p.giveUp()
@@ -296,7 +298,7 @@ func (p *publication) finish(ctx context.Context) error {
 		done()
 	}
 	for len(p.left) > 0 {
-		done, err := p.to.waitRoom(ctx, &p.out, p.out.size(), true, p.left[:1])
+		done, err := p.to.waitRoom(ctx, &p.out, p.out.Size(), true, p.left[:1])
 		if err != nil {
 			p.giveUp()
 			return p.waitError(ctx, err)
@@ -305,7 +307,7 @@ func (p *publication) finish(ctx context.Context) error {
 		done()
 	}
 	if p.above {
-		if err := p.uplink.send(ctx, p.out.topic, &p.what); err != nil {
+		if err := p.uplink.send(ctx, p.out.Topic, &p.what); err != nil {
 			p.above = false // it has given up itself
 			p.giveUp()
 			return p.waitError(ctx, err)
@@ -333,11 +335,11 @@ func (p *publication) waitError(ctx context.Context, err error) error {
 // deliverHere hands the message to the subscriptions on this node, but for those
 // for whose room the publisher has to wait.
 func (p *publication) deliverHere() {
-	subs := p.e.local.published(p.heard(), p.to.keys.common(), p.origin, p.out.picks, nil)
+	subs := p.e.local.published(p.heard(), p.to.keys.Common(), p.origin, p.out.Picks, nil)
 	if len(subs) == 0 {
 		return
 	}
-	p.out.took++
+	p.out.Took++
 	m := p.here()
 	var out proxies
 	for _, s := range subs {
@@ -360,20 +362,20 @@ func (p *publication) blocksHere() bool {
 	if p.run != nil {
 		return false
 	}
-	subs := p.e.local.published(p.heard(), p.to.keys.common(), p.origin, nil, nil)
+	subs := p.e.local.published(p.heard(), p.to.keys.Common(), p.origin, nil, nil)
 	return slices.ContainsFunc(subs, func(s *subscription) bool { return s.inbox != nil && s.inbox.Blocks(p.here().unpacked()) })
 }
 
 // heard returns the subscriptions on this node that it is for; nil = none.
 func (p *publication) heard() *answer {
-	return p.e.local.heardHere(&p.to.keys, p.key, p.out.topic)
+	return p.e.local.heardHere(&p.to.keys, p.key, p.out.Topic)
 }
 
 // here is the message as subscriptions on this node see it; a copy, for the
 // caller keeps its own.
 func (p *publication) here() *message {
 	if p.local == nil {
-		p.local = &message{publisher: p.e.self, pub: patterns.Publication{Topic: strings.Clone(p.out.topic), From: p.e.text}}
+		p.local = &message{publisher: p.e.base.Self, pub: patterns.Publication{Topic: strings.Clone(p.out.Topic), From: p.e.base.Text}}
 		if p.tail != nil {
 			p.local.tail, p.local.packed = slices.Clone(p.tail), true
 		} else {
@@ -385,32 +387,32 @@ func (p *publication) here() *message {
 
 // waitRoom waits until one of these may have room for a message, of which others
 // have their copies if it was sent. The caller calls done when it has tried.
-func (p *publisher) waitRoom(ctx context.Context, o *outgoing, size int, sent bool, rs []*receiver) (done func(), err error) {
-	var first race
+func (p *publisher) waitRoom(ctx context.Context, o *fanout.Outgoing, size int, sent bool, rs []*fanout.Receiver) (done func(), err error) {
+	var first fanout.Race
 	p.lock()
 	for _, r := range rs {
 		n := size
-		if r.branch != nil && r.pending != wire.SkipLeft && (!sent || o.tree && r.branch.epoch <= o.epoch) {
-			n += r.branch.pathSize() // a path may have to go before it
-			r = r.branch.head
+		if r.Branch != nil && r.Pending != wire.SkipLeft && (!sent || o.Tree && r.Branch.Epoch <= o.Epoch) {
+			n += r.Branch.PathSize() // a path may have to go before it
+			r = r.Branch.Head
 		}
-		first.waiters = append(first.waiters, p.stand(ctx, r, n))
+		first.Waiters = append(first.Waiters, p.Stand(ctx, r, n))
 	}
-	p.unlock()
-	done, err = first.run(ctx, p.base)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, w := range first.waiters {
-		p.waiters.away(w)
+	p.Unlock()
+	done, err = first.Run(ctx, p.Base)
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	for _, w := range first.Waiters {
+		p.Waiters.Away(w)
 	}
 	return done, err
 }
 
 // hasRoom says whether a message of that size would be taken for r, on the way
 // that it would have.
-func (p *publisher) hasRoom(r *receiver, size int) bool {
-	if r.branch != nil && r.index >= 0 && r.pending != wire.SkipLeft && !p.hop(r.branch.head).hasRoom(size) {
+func (p *publisher) hasRoom(r *fanout.Receiver, size int) bool {
+	if r.Branch != nil && r.Index >= 0 && r.Pending != wire.SkipLeft && !p.Hop(r.Branch.Head).HasRoom(size) {
 		return false
 	}
-	return r.branch != nil && r.index >= 0 || p.hop(r).hasRoom(size)
+	return r.Branch != nil && r.Index >= 0 || p.Hop(r).HasRoom(size)
 }

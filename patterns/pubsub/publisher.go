@@ -12,6 +12,8 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
+	"github.com/arke-mesh/arke/patterns/pubsub/fanout"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -20,116 +22,116 @@ import (
 type publisher struct {
 	// Immutable.
 	name string // the group
-	keys groupKeys
+	keys env.GroupKeys
 	listeners
 
 	users atomic.Int32 // made more under publishers.mu
 	last  atomic.Int64 // when it was used, or a moment before
 
-	fanout      // its mu guards all below
-	subscribers subscribers
-	picker      picker
-	sealer      security.KeyID // that group names
-	grace       int64          // of graceTime, for those that are gone, in ns
-	alone       []*receiver    // scratch
-	found       []*receiver    // scratch
+	fanout.Fanout // its mu guards all below
+	subscribers   fanout.Subscribers
+	picker        fanout.Picker
+	sealer        security.KeyID     // that group names
+	grace         int64              // of graceTime, for those that are gone, in ns
+	alone         []*fanout.Receiver // scratch
+	found         []*fanout.Receiver // scratch
 }
 
-func newPublisher(b *base, group string, root bool) *publisher {
-	p := &publisher{name: group, keys: b.keysOf(group)}
-	p.watch = b.cfg.Directory.Watch(clusterOf(group))
-	p.last.Store(b.now())
-	p.init(b, b.self, b.random.Uint64(), p.keys.label(group), root)
-	p.sealer = p.keys.sealer()
-	p.subscribers = newSubscribers(b.self, b.cfg.Rights, &p.audience)
-	p.tree.signer = &signer{base: b, group: p.group}
-	p.picker = picker{random: b.picks, self: b.hash, live: func(r *receiver) bool {
-		return slices.ContainsFunc(r.state.members, b.cfg.Directory.Live)
+func newPublisher(b *env.Base, group string, root bool) *publisher {
+	p := &publisher{name: group, keys: b.KeysOf(group)}
+	p.watch = b.Cfg.Directory.Watch(env.ClusterOf(group))
+	p.last.Store(b.Now())
+	p.Init(b, b.Self, b.Random.Uint64(), p.keys.Label(group), root)
+	p.sealer = p.keys.Sealer()
+	p.subscribers = fanout.NewSubscribers(b.Self, b.Cfg.Rights, &p.Audience)
+	p.Tree.Signer = &fanout.Signer{Base: b, Group: p.Group}
+	p.picker = fanout.Picker{Random: b.Picks, Self: b.Hash, Live: func(r *fanout.Receiver) bool {
+		return slices.ContainsFunc(r.State.Members, b.Cfg.Directory.Live)
 	}}
 	return p
 }
 
 // lock takes mu, and takes in the view there is now.
 func (p *publisher) lock() {
-	p.fanout.lock()
+	p.Fanout.Lock()
 	p.refresh()
 }
 
 // enter is lock for what is done for each message: it looks at the clock only if
 // the last message was not added to others that were under way.
 func (p *publisher) enter() {
-	p.mu.Lock()
-	if p.ticked = false; p.fresh > 0 || p.watch.View() != p.subscribers.view {
-		p.tick()
+	p.Mu.Lock()
+	if p.Ticked = false; p.Fresh > 0 || p.watch.View() != p.subscribers.View {
+		p.Tick()
 		p.refresh()
 	}
-	p.fresh = 0
+	p.Fresh = 0
 }
 
 func (p *publisher) refresh() {
-	for _, c := range p.subscribers.refresh(p.now, p.watch.View()) {
+	for _, c := range p.subscribers.Refresh(p.Now, p.watch.View()) {
 		p.changed(c)
 	}
-	if n := p.subscribers.malformed; n > 0 {
-		p.drops.Add(dropMalformed, uint64(n))
-		p.subscribers.malformed = 0
+	if n := p.subscribers.Malformed; n > 0 {
+		p.Drops.Add(env.DropMalformed, uint64(n))
+		p.subscribers.Malformed = 0
 	}
 }
 
 // changed takes in what a view has changed.
-func (p *publisher) changed(c change) {
-	r := c.r
-	switch c.what {
-	case came:
-		p.tree.loose++
-		if r.hop != nil {
-			p.hops[r.peer] = r
+func (p *publisher) changed(c fanout.Change) {
+	r := c.R
+	switch c.What {
+	case fanout.Came:
+		p.Tree.Loose++
+		if r.Hop != nil {
+			p.Hops[r.Peer] = r
 		}
-	case returned:
-		if p.audience.strict > 0 {
-			p.audience.forget()
+	case fanout.Returned:
+		if p.Audience.Strict > 0 {
+			p.Audience.Forget()
 		}
-		p.hop(r).open(p.now, r.addrs) // it will be told what it missed
-		p.owe(r)
-		if r.branch == nil {
-			p.tree.loose++
+		p.Hop(r).Open(p.Now, r.Addrs) // it will be told what it missed
+		p.Owe(r)
+		if r.Branch == nil {
+			p.Tree.Loose++
 		}
-	case altered: // forwarders before it don't know: it is reached directly until the next tree
-		if !r.direct() {
-			r.leave()
-			p.tree.loose++
+	case fanout.Altered: // forwarders before it don't know: it is reached directly until the next tree
+		if !r.Direct() {
+			r.Leave()
+			p.Tree.Loose++
 		}
-	case left:
-		p.grace = int64(p.atLeast(graceTime, graceTrips))
-		if p.audience.strict > 0 {
-			p.audience.forget() // nothing is signed for those who are gone
+	case fanout.Left:
+		p.grace = int64(p.AtLeast(env.GraceTime, env.GraceTrips))
+		if p.Audience.Strict > 0 {
+			p.Audience.Forget() // nothing is signed for those who are gone
 		}
 		switch {
-		case r.branch == nil:
-			p.tree.loose = max(p.tree.loose-1, 0)
-		case r.leads():
-			p.replant(r.branch)
+		case r.Branch == nil:
+			p.Tree.Loose = max(p.Tree.Loose-1, 0)
+		case r.Leads():
+			p.replant(r.Branch)
 		default:
-			p.tree.stale = true
+			p.Tree.Stale = true
 		}
-	case replaced:
+	case fanout.Replaced:
 		p.forget(r)
 	}
 }
 
 // forget takes r, which is not among the subscribers any more, out of the tree.
-func (p *publisher) forget(r *receiver) {
+func (p *publisher) forget(r *fanout.Receiver) {
 	switch {
-	case r.branch == nil:
+	case r.Branch == nil:
 		return
-	case r.index >= 0:
-		if r.pending != wire.SkipLeft {
-			r.leave()
+	case r.Index >= 0:
+		if r.Pending != wire.SkipLeft {
+			r.Leave()
 		}
 	default:
-		p.replant(r.branch)
+		p.replant(r.Branch)
 	}
-	p.tree.stale = true
+	p.Tree.Stale = true
 }
 
 // mode says what send does where there is no room.
@@ -145,9 +147,9 @@ const (
 // queues, of which own are here. Those whose lane is full are left over. If it did
 // nothing for want of room, lacking is who lacks it: the first of them that has it
 // again is enough.
-func (p *publisher) send(o *outgoing, what *content, own []wire.Interest, except peer.ID, m mode) (left, lacking []*receiver) {
+func (p *publisher) send(o *fanout.Outgoing, what *fanout.Content, own []wire.Interest, except peer.ID, m mode) (left, lacking []*fanout.Receiver) {
 	p.enter()
-	defer p.unlock()
+	defer p.Unlock()
 	if len(own) == 0 && except == "" {
 		if left, done := repeat(p, o, what, m); done {
 			return left, nil
@@ -155,43 +157,43 @@ func (p *publisher) send(o *outgoing, what *content, own []wire.Interest, except
 	}
 	for {
 		p.use()
-		w := o.route.of(&p.audience, o.topic)
-		if o.apart = what.unnamed != nil && (w.strict || len(own)+len(w.queues)+len(w.lent) > 0); o.apart {
+		w := o.Route.Of(&p.Audience, o.Topic)
+		if o.Apart = what.Unnamed != nil && (w.Strict || len(own)+len(w.Queues)+len(w.Lent) > 0); o.Apart {
 			return nil, nil
 		}
-		if !p.ticked && len(own)+len(w.queues)+len(w.lent) > 0 {
-			p.tick() // picks are drawn once
+		if !p.Ticked && len(own)+len(w.Queues)+len(w.Lent) > 0 {
+			p.Tick() // picks are drawn once
 			continue
 		}
-		if o.unsigned = o.route.signs(w, what); o.unsigned {
+		if o.Unsigned = o.Route.Signs(w, what); o.Unsigned {
 			return nil, nil
 		}
 		if lacking = p.pick(w, o, what, own, m); lacking != nil {
 			return nil, lacking
 		}
-		rs := p.audience.receivers(w, o.picks, except, p.found[:0])
+		rs := p.Audience.Receivers(w, o.Picks, except, p.found[:0])
 		switch {
-		case len(rs) == 0 && p.ticked:
+		case len(rs) == 0 && p.Ticked:
 			return nil, nil
 		case len(rs) == 0:
-			p.tick()
+			p.Tick()
 			continue
 		}
-		o.tree = present(rs) > fanOut
-		p.prepare(o, what, o.origin)
-		if !p.ticked && (o.tree || !p.joins(rs[0], o)) {
-			p.tick() // what was decided so far may not be true any more
+		o.Tree = present(rs) > env.FanOut
+		p.Prepare(o, what, o.Origin)
+		if !p.Ticked && (o.Tree || !p.joins(rs[0], o)) {
+			p.Tick() // what was decided so far may not be true any more
 			continue
 		}
-		if o.tree {
+		if o.Tree {
 			p.grow()
-			o.epoch = p.tree.epoch
-			p.fresh++
-		} else if !p.ticked {
+			o.Epoch = p.Tree.Epoch
+			p.Fresh++
+		} else if !p.Ticked {
 			rs = rs[1:]
 		}
-		p.tree.signer.addressed += uint64(o.count)
-		return p.give(o, p.sort(rs, o.tree, p.alone[:0])), nil
+		p.Tree.Signer.Addressed += uint64(o.Count)
+		return p.give(o, p.Sort(rs, o.Tree, p.alone[:0])), nil
 	}
 }
 
@@ -199,30 +201,30 @@ func (p *publisher) send(o *outgoing, what *content, own []wire.Interest, except
 // added to it: nothing has changed since, so few nodes listen that each is reached
 // directly, and what the first one was sent last still waits. So is nearly all that is
 // published while links are busy. It may have done nothing.
-func repeat(p *publisher, o *outgoing, what *content, m mode) (left []*receiver, done bool) {
-	if what.flags != 0 || what.messages != nil || o.route == nil {
+func repeat(p *publisher, o *fanout.Outgoing, what *fanout.Content, m mode) (left []*fanout.Receiver, done bool) {
+	if what.Flags != 0 || what.Messages != nil || o.Route == nil {
 		return nil, false
 	}
-	rs := same(p, o.route)
+	rs := same(p, o.Route)
 	if n := len(rs); n == 0 || n > 1 && m == tries { // the others may lack room
 		return nil, false
 	}
-	p.encoder.message(o, what)
-	if !repeated(p, rs[0], o.topic, o.count, o.body) {
+	p.Encoder.Message(o, what)
+	if !repeated(p, rs[0], o.Topic, o.Count, o.Body) {
 		return nil, false
 	}
-	o.took++
-	p.tree.signer.addressed += uint64(o.count)
+	o.Took++
+	p.Tree.Signer.Addressed += uint64(o.Count)
 	alone := p.alone[:0]
 	for _, r := range rs[1:] {
-		if !repeated(p, r, o.topic, o.count, o.body) {
+		if !repeated(p, r, o.Topic, o.Count, o.Body) {
 			alone = append(alone, r)
 		} else {
-			o.took++
+			o.Took++
 		}
 	}
 	if len(alone) > 0 {
-		p.prepare(o, what, o.origin)
+		p.Prepare(o, what, o.Origin)
 		left = p.give(o, alone)
 	}
 	return left, true
@@ -230,63 +232,63 @@ func repeat(p *publisher, o *outgoing, what *content, m mode) (left []*receiver,
 
 // same returns who has all messages on a topic, if they are so few that each is reached
 // directly, and nothing has changed since the last one.
-func same(p *publisher, r *route) []*receiver {
-	if p.ticked || p.root || r.way == nil || r.version != p.audience.version || r.way.strict || len(r.way.receivers) > fanOut {
+func same(p *publisher, r *fanout.WayTo) []*fanout.Receiver {
+	if p.Ticked || p.Root || r.Way == nil || r.Version != p.Audience.Version || r.Way.Strict || len(r.Way.Receivers) > env.FanOut {
 		return nil
 	}
-	return r.way.receivers
+	return r.Way.Receivers
 }
 
 // repeated adds messages, as the encoder has them, to what r was sent last, if that is on
 // the same topic and still waits.
-func repeated(p *publisher, r *receiver, topic string, count int, body []byte) bool {
-	h := r.hop
-	if h == nil || r.state.gone != 0 || h.grow.topic != topic || len(h.grow.picks) > 0 ||
-		!h.extends(following{session: p.session, run: r.run, number: r.number + 1}) ||
-		!h.extend(p.now, count, p.encoder.behind, body) {
+func repeated(p *publisher, r *fanout.Receiver, topic string, count int, body []byte) bool {
+	h := r.Hop
+	if h == nil || r.State.Gone != 0 || h.Grow.Topic != topic || len(h.Grow.Picks) > 0 ||
+		!h.Extends(fanout.Following{Session: p.Session, Run: r.Run, Number: r.Number + 1}) ||
+		!h.Extend(p.Now, count, p.Encoder.Behind, body) {
 		return false
 	}
-	p.addressed(r, count)
-	p.count(sent, count)
+	p.Addressed(r, count)
+	p.Count(fanout.Sent, count)
 	return true
 }
 
 // joins adds the message to what is under way to r, if that can be.
-func (p *publisher) joins(r *receiver, o *outgoing) bool {
-	if r.state.gone != 0 || !p.join(r, o, o.near.follows(p.session, r, 0, r.number+1)) {
+func (p *publisher) joins(r *fanout.Receiver, o *fanout.Outgoing) bool {
+	if r.State.Gone != 0 || !p.Join(r, o, o.Near.Follows(p.Session, r, 0, r.Number+1)) {
 		return false
 	}
-	p.addressed(r, o.count)
-	p.count(sent, o.count)
-	o.took++
+	p.Addressed(r, o.Count)
+	p.Count(fanout.Sent, o.Count)
+	o.Took++
 	return true
 }
 
 // pick picks who has the message for its queues. It returns who lacks room, if
 // that is to be waited for.
-func (p *publisher) pick(w *way, o *outgoing, what *content, own []wire.Interest, m mode) (lacking []*receiver) {
-	if len(own)+len(w.queues)+len(w.lent) == 0 && m != tries {
+func (p *publisher) pick(w *fanout.Way, o *fanout.Outgoing, what *fanout.Content, own []wire.Interest, m mode) (lacking []*fanout.Receiver) {
+	if len(own)+len(w.Queues)+len(w.Lent) == 0 && m != tries {
 		return nil
 	}
-	room := func(r *receiver) bool { return r.state.gone != 0 || p.hasRoom(r, what.size(o.topic)) }
+	room := func(r *fanout.Receiver) bool { return r.State.Gone != 0 || p.hasRoom(r, what.Size(o.Topic)) }
 	if m == tries {
-		for _, in := range w.interests {
-			if in.queue == 0 && !room(in.r) {
-				return []*receiver{in.r}
+		for _, in := range w.Interests {
+			if in.Queue == 0 && !room(in.R) {
+				return []*fanout.Receiver{in.R}
 			}
 		}
 	}
-	picks, lacking, beyond := p.picker.pick(w, own, o.served, room, o.own[:0])
-	picks, more := p.picker.ferries(w, own, what, picks)
+	picks, lacking, beyond := p.picker.Pick(w, own, o.Served, room, o.Own[:0])
+	picks, more := p.picker.Ferries(w, own, what, picks)
 	if lacking == nil {
-		lacking = p.picker.ferry.lacking(room)
+		lacking = p.picker.Ferry.Lacking(room)
 	}
 	if lacking != nil && m != forced {
 		return lacking
 	}
-	o.picks = p.picker.ferry.board(picks)
+	o.Picks = p.picker.Ferry.Board(picks)
 	if beyond += more; beyond > 0 {
-		p.drops.Add(dropQueues, uint64(beyond))
+		p.Drops.Add(env.DropQueues, uint64(beyond))
 	}
 	return nil
 }
@@ -295,29 +297,29 @@ func (p *publisher) pick(w *way, o *outgoing, what *content, own []wire.Interest
 // and forwarders may soon have forgotten this one: a forwarder of the root group
 // has its publisher for as long as it is one.
 func (p *publisher) use() {
-	if p.used != 0 && p.now-p.used > int64(ghostTime) {
-		p.session, p.tree.branches = p.random.Uint64(), nil
-		for _, r := range p.subscribers.receivers {
-			r.number, r.owed = 0, false
-			r.uproot()
+	if p.Used != 0 && p.Now-p.Used > int64(env.GhostTime) {
+		p.Session, p.Tree.Branches = p.Random.Uint64(), nil
+		for _, r := range p.subscribers.Receivers {
+			r.Number, r.Owed = 0, false
+			r.Uproot()
 		}
-		p.debts = nil
+		p.Debts = nil
 	}
-	p.used = p.now
-	p.last.Store(p.now)
-	if key := p.keys.sealer(); key != p.sealer && key != (security.KeyID{}) { // heads are told with their next message
-		p.sealer, p.group = key, p.keys.label(p.name)
-		p.tree.relabel(p.group)
+	p.Used = p.Now
+	p.last.Store(p.Now)
+	if key := p.keys.Sealer(); key != p.sealer && key != (security.KeyID{}) { // heads are told with their next message
+		p.sealer, p.Group = key, p.keys.Label(p.name)
+		p.Tree.Relabel(p.Group)
 	}
 }
 
 // present counts those who are there.
-func present(rs []*receiver) (n int) {
-	if len(rs) <= fanOut {
+func present(rs []*fanout.Receiver) (n int) {
+	if len(rs) <= env.FanOut {
 		return len(rs)
 	}
 	for _, r := range rs {
-		if r.state.gone == 0 {
+		if r.State.Gone == 0 {
 			n++
 		}
 	}
@@ -326,80 +328,80 @@ func present(rs []*receiver) (n int) {
 
 // give sends to some directly, and to those whom sort has put into branches. It
 // returns those whose lane is full.
-func (p *publisher) give(o *outgoing, alone []*receiver) (left []*receiver) {
+func (p *publisher) give(o *fanout.Outgoing, alone []*fanout.Receiver) (left []*fanout.Receiver) {
 	for _, r := range alone {
-		v := lost
+		v := fanout.Lost
 		if p.absent(r) {
-			p.miss(r, o.count)
-		} else if v = p.direct(r, o); v == full && r.state.gone != 0 { // nobody waits for it
-			p.miss(r, o.count)
-		} else if v == full {
+			p.miss(r, o.Count)
+		} else if v = p.Direct(r, o); v == fanout.Full && r.State.Gone != 0 { // nobody waits for it
+			p.miss(r, o.Count)
+		} else if v == fanout.Full {
 			left = append(left, r)
 		}
-		if v == sent {
-			o.took++
+		if v == fanout.Sent {
+			o.Took++
 		}
 	}
-	for _, b := range p.touched {
-		if p.through(o, b) == full {
-			left = append(left, b.matched...)
+	for _, b := range p.Touched {
+		if p.Through(o, b) == fanout.Full {
+			left = append(left, b.Matched...)
 		}
-		b.matched = b.matched[:0]
+		b.Matched = b.Matched[:0]
 	}
-	p.touched = p.touched[:0] // another tree may take their place
+	p.Touched = p.Touched[:0] // another tree may take their place
 	return left
 }
 
 // absent says whether r has left. It is no sign of that if its leases are gone
 // because links broke, ours or those to its anchors: it may be back at once,
 // with the same ones.
-func (p *publisher) absent(r *receiver) bool {
-	if r.state.gone == 0 {
+func (p *publisher) absent(r *fanout.Receiver) bool {
+	if r.State.Gone == 0 {
 		return false
 	}
-	l := p.cfg.Links.Link(r.peer)
-	return l.Session() == 0 || !l.Suspect() && p.now-r.state.gone >= p.grace
+	l := p.Cfg.Links.Link(r.Peer)
+	return l.Session() == 0 || !l.Suspect() && p.Now-r.State.Gone >= p.grace
 }
 
 // miss gives up n messages for a node that is not reached.
-func (p *publisher) miss(r *receiver, n int) {
-	r.number += uint64(n)
-	r.passBy(uint64(n))
-	p.count(lost, n)
+func (p *publisher) miss(r *fanout.Receiver, n int) {
+	r.Number += uint64(n)
+	r.PassBy(uint64(n))
+	p.Count(fanout.Lost, n)
 }
 
 // again is send for those who are left over. If there is another path to
 // some by now, those before them on it may have the message: they are reached
 // directly.
-func (p *publisher) again(o *outgoing, what *content, left []*receiver) []*receiver {
+func (p *publisher) again(o *fanout.Outgoing, what *fanout.Content, left []*fanout.Receiver) []*fanout.Receiver {
 	p.lock()
-	defer p.unlock()
-	p.prepare(o, what, o.origin)
-	var through, alone []*receiver
+	defer p.Unlock()
+	p.Prepare(o, what, o.Origin)
+	var through, alone []*fanout.Receiver
 	for _, r := range left {
 		switch {
-		case p.subscribers.receivers[r.peer] != r: // it was started anew meanwhile
-		case o.tree && r.branch != nil && r.branch.epoch <= o.epoch:
+		case p.subscribers.Receivers[r.Peer] != r: // it was started anew meanwhile
+		case o.Tree && r.Branch != nil && r.Branch.Epoch <= o.Epoch:
 			through = append(through, r)
 		default:
-			if !r.direct() {
-				r.leave()
-				p.tree.loose++
+			if !r.Direct() {
+				r.Leave()
+				p.Tree.Loose++
 			}
 			alone = append(alone, r)
 		}
 	}
-	return p.give(o, p.sort(through, true, alone))
+	return p.give(o, p.Sort(through, true, alone))
 }
 
 // giveUp leaves those who are left over without n messages.
-func (p *publisher) giveUp(left []*receiver, n int) {
+func (p *publisher) giveUp(left []*fanout.Receiver, n int) {
 	p.lock()
-	defer p.unlock()
+	defer p.Unlock()
 	for _, r := range left {
-		p.leaveOut(r, n)
+		p.LeaveOut(r, n)
 	}
-	p.drops.Add(dropLane, uint64(n*len(left)))
+	p.Drops.Add(env.DropLane, uint64(n*len(left)))
 }
 
 // missed notes that n messages of others, which were to be passed on to all, are
@@ -407,48 +409,48 @@ func (p *publisher) giveUp(left []*receiver, n int) {
 // many.
 func (p *publisher) missed(n uint64) {
 	p.lock()
-	defer p.unlock()
+	defer p.Unlock()
 	if n == 0 {
 		p.tellAll(wire.FlagGone)
 		return
 	}
 	p.use()
-	p.tree.signer.addressed += n
-	for _, r := range p.subscribers.sorted() {
-		r.number += n
-		r.passBy(n)
+	p.Tree.Signer.Addressed += n
+	for _, r := range p.subscribers.Sorted() {
+		r.Number += n
+		r.PassBy(n)
 	}
 	p.tellAll(0)
 }
 
 // tellAll tells everybody its number, or that the source is lost.
 func (p *publisher) tellAll(flags uint8) {
-	for _, r := range p.subscribers.sorted() {
-		if r.state.gone == 0 && r.direct() {
-			p.settle(r, flags)
+	for _, r := range p.subscribers.Sorted() {
+		if r.State.Gone == 0 && r.Direct() {
+			p.Settle(r, flags)
 		}
 	}
 }
 
 // grow makes a new tree if the one there is not good enough.
 func (p *publisher) grow() {
-	if !p.tree.due(p.now) {
+	if !p.Tree.Due(p.Now) {
 		return
 	}
-	p.tree.grow(p.now, slices.Collect(maps.Values(p.subscribers.receivers)), p.rank, p.hash|1)
-	p.counts.trees.Add(1)
+	p.Tree.Grow(p.Now, slices.Collect(maps.Values(p.subscribers.Receivers)), p.rank, p.Hash|1)
+	p.Counts.Trees.Add(1)
 }
 
 // rank says how good a forwarder r would be, the least being the best: whoever
 // has a link to us, and is not in doubt.
-func (p *publisher) rank(r *receiver) int {
-	l := p.cfg.Links.Link(r.peer)
+func (p *publisher) rank(r *fanout.Receiver) int {
+	l := p.Cfg.Links.Link(r.Peer)
 	switch {
-	case r.state.gone != 0 || p.subscribers.receivers[r.peer] != r:
-		return outOfTree
-	case l.Suspect() || r.hop != nil && r.hop.waiting.Len() > 0:
-		return outOfTree // what is newer would overtake, on another way, what waits for it
-	case r.state.doubted != 0 && p.now-r.state.doubted < int64(idleTime):
+	case r.State.Gone != 0 || p.subscribers.Receivers[r.Peer] != r:
+		return fanout.OutOfTree
+	case l.Suspect() || r.Hop != nil && r.Hop.Waiting.Len() > 0:
+		return fanout.OutOfTree // what is newer would overtake, on another way, what waits for it
+	case r.State.Doubted != 0 && p.Now-r.State.Doubted < int64(env.IdleTime):
 		return 2
 	case l.Session() == 0:
 		return 1
@@ -458,9 +460,9 @@ func (p *publisher) rank(r *receiver) int {
 
 // replant makes another path to those of a branch whose head is lost, or could
 // not reach one of them. They are told how far they are.
-func (p *publisher) replant(b *branch) {
-	if fresh := p.tree.replant(b, p.rank, p.hash|1); fresh != nil {
-		p.settle(fresh.head, 0)
+func (p *publisher) replant(b *fanout.Branch) {
+	if fresh := p.Tree.Replant(b, p.rank, p.Hash|1); fresh != nil {
+		p.Settle(fresh.Head, 0)
 	}
 }
 
@@ -469,25 +471,25 @@ func (p *publisher) replant(b *branch) {
 // behind it; a receiver that doubts its numbers gets others.
 func (p *publisher) pathLost(from peer.ID, m *wire.PathLost) bool {
 	p.lock()
-	defer p.unlock()
-	if p.session != m.Session {
+	defer p.Unlock()
+	if p.Session != m.Session {
 		return false
 	}
-	r := p.subscribers.receivers[peer.ID(m.Peer)]
-	if m.Epoch == 0 && r != nil && r.peer == from {
-		r.renumber()
-		if r.leads() {
-			p.replant(r.branch)
-		} else if !r.direct() {
-			r.leave()
-			p.tree.loose++
+	r := p.subscribers.Receivers[peer.ID(m.Peer)]
+	if m.Epoch == 0 && r != nil && r.Peer == from {
+		r.Renumber()
+		if r.Leads() {
+			p.replant(r.Branch)
+		} else if !r.Direct() {
+			r.Leave()
+			p.Tree.Loose++
 		}
 		return true
 	}
-	for _, b := range p.tree.branches {
-		if b.epoch == m.Epoch && b.head.peer == from {
-			if r != nil && r != b.head && slices.Contains(b.signed, r) {
-				r.state.doubted = p.now
+	for _, b := range p.Tree.Branches {
+		if b.Epoch == m.Epoch && b.Head.Peer == from {
+			if r != nil && r != b.Head && slices.Contains(b.Signed, r) {
+				r.State.Doubted = p.Now
 			}
 			p.replant(b)
 			break
@@ -500,45 +502,45 @@ func (p *publisher) pathLost(from peer.ID, m *wire.PathLost) bool {
 // broken, nor does anybody behind it.
 func (p *publisher) event(ev overlay.PeerEvent) {
 	p.lock()
-	switch r := p.fanout.event(ev); {
+	switch r := p.Fanout.Event(ev); {
 	case r == nil:
-	case r.branch == nil:
-		p.tree.stale = true // it was left out, or is to be
-	case ev.Type != overlay.LinkUp && ev.Type != overlay.LinkRecovered && r.leads():
+	case r.Branch == nil:
+		p.Tree.Stale = true // it was left out, or is to be
+	case ev.Type != overlay.LinkUp && ev.Type != overlay.LinkRecovered && r.Leads():
 		if ev.Type != overlay.LinkSuspect {
-			r.state.doubted = p.now
+			r.State.Doubted = p.Now
 		}
-		p.replant(r.branch)
+		p.replant(r.Branch)
 	}
-	woken := p.waiters.of(ev.Peer)
-	p.unlock()
-	p.wake(woken)
+	woken := p.Waiters.Of(ev.Peer)
+	p.Unlock()
+	fanout.Wake(p.Base, woken)
 }
 
 // tidy forgets those who have been gone for long, and says whether anybody has
 // still to be told what it missed.
 func (p *publisher) tidy() (owing bool) {
 	p.lock()
-	defer p.unlock()
-	for _, r := range p.subscribers.sorted() {
-		if r.state.gone != 0 && p.now-r.state.gone > int64(ghostTime) {
-			p.subscribers.remove(r)
+	defer p.Unlock()
+	for _, r := range p.subscribers.Sorted() {
+		if r.State.Gone != 0 && p.Now-r.State.Gone > int64(env.GhostTime) {
+			p.subscribers.Remove(r)
 			p.forget(r)
-			if r.hop != nil {
-				r.hop.end()
-				delete(p.hops, r.peer)
+			if r.Hop != nil {
+				r.Hop.End()
+				delete(p.Hops, r.Peer)
 			}
 		}
-		owing = owing || r.owed && r.state.gone == 0
+		owing = owing || r.Owed && r.State.Gone == 0
 	}
-	p.rest()
+	p.Rest()
 	return owing
 }
 
 // end lets go of everything.
 func (p *publisher) end() {
 	p.watch.Release()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.fanout.end()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	p.Fanout.End()
 }

@@ -19,6 +19,9 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/internal/fake"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
+	"github.com/arke-mesh/arke/patterns/pubsub/fanout"
 )
 
 // stage is an engine that publishes to nodes which the test plays: their links
@@ -26,24 +29,24 @@ import (
 type stage struct {
 	*lone
 	nobody
-	links map[peer.ID]*taped
+	links map[peer.ID]*fake.Link
 	view  registrations
 	p     *publisher
 }
 
 func newStage(t testing.TB, interests [][]wire.Interest) *stage {
-	s := &stage{lone: newLone(t), links: make(map[peer.ID]*taped)}
+	s := &stage{lone: newLone(t), links: make(map[peer.ID]*fake.Link)}
 	var members []*cluster.Member
 	for i, is := range interests {
 		p := peer.ID(fmt.Sprintf("n%02d", i))
-		s.links[p] = &taped{peer: p, session: 1, room: -1}
+		s.links[p] = &fake.Link{With: p, Life: 1, Room: -1}
 		members = append(members, &cluster.Member{
 			ID: cluster.MemberID(i + 1), Peer: p, Incarnation: 1, Payload: wire.AppendInterests(nil, is),
 		})
 	}
 	s.lone.links = s.links
 	s.view.show(cluster.View{Known: true, Complete: true, Members: members})
-	s.cfg.Directory = s
+	s.base.Cfg.Directory = s
 	s.p = s.publishers.use("news", false)
 	return s
 }
@@ -56,8 +59,8 @@ func staged(t *testing.T, interests [][]wire.Interest, f func(t *testing.T, s *s
 }
 
 // Watch shows who listens to the group, and that nobody does to others.
-func (s *stage) Watch(name string) Watch {
-	if name == clusterOf("news") {
+func (s *stage) Watch(name string) env.Watch {
+	if name == env.ClusterOf("news") {
 		return s.view.Watch(name)
 	}
 	return empty{}
@@ -94,7 +97,7 @@ func (s *stage) happens(e overlay.PeerEventType, p peer.ID) {
 func (s *stage) said() map[peer.ID]string {
 	out := make(map[peer.ID]string)
 	for p, l := range s.links {
-		if said := l.said(); len(said) > 0 {
+		if said := l.Said(); len(said) > 0 {
 			out[p] = strings.Join(said, ", ")
 		}
 	}
@@ -102,10 +105,10 @@ func (s *stage) said() map[peer.ID]string {
 }
 
 // leader returns a head with somebody behind it, and that one.
-func (s *stage) leader() (head, stop *receiver) {
-	for _, b := range s.p.tree.branches {
-		if b.forwards() {
-			return b.head, b.stops[0]
+func (s *stage) leader() (head, stop *fanout.Receiver) {
+	for _, b := range s.p.Tree.Branches {
+		if b.Forwards() {
+			return b.Head, b.Stops[0]
 		}
 	}
 	return nil, nil
@@ -127,23 +130,23 @@ func TestAHeadThatIsLostHasAStandIn(t *testing.T) {
 	// its own, the others notice nothing. The head is still sent what is for it.
 	staged(t, everybody(18), func(t *testing.T, s *stage) {
 		s.say(t, "one")
-		require.Len(t, s.said(), fanOut)
+		require.Len(t, s.said(), env.FanOut)
 		head, stop := s.leader()
-		s.links[head.peer].suspect.Store(true)
-		s.happens(overlay.LinkSuspect, head.peer)
-		require.Equal(t, map[peer.ID]string{stop.peer: "mark #1"}, s.said(), "it may lack what the head had")
+		s.links[head.Peer].Silent.Store(true)
+		s.happens(overlay.LinkSuspect, head.Peer)
+		require.Equal(t, map[peer.ID]string{stop.Peer: "mark #1"}, s.said(), "it may lack what the head had")
 		s.say(t, "two")
 		said := s.said()
-		require.Equal(t, "two #2", said[head.peer])
-		require.Equal(t, "two #2", said[stop.peer])
-		require.Len(t, said, fanOut+1)
+		require.Equal(t, "two #2", said[head.Peer])
+		require.Equal(t, "two #2", said[stop.Peer])
+		require.Len(t, said, env.FanOut+1)
 		require.EqualValues(t, 1, s.Status().Trees)
 
-		s.links[head.peer].suspect.Store(false)
-		s.happens(overlay.LinkRecovered, head.peer)
-		time.Sleep(rebuildTime)
+		s.links[head.Peer].Silent.Store(false)
+		s.happens(overlay.LinkRecovered, head.Peer)
+		time.Sleep(env.RebuildTime)
 		s.say(t, "three")
-		require.Len(t, s.said(), fanOut)
+		require.Len(t, s.said(), env.FanOut)
 		require.EqualValues(t, 2, s.Status().Trees)
 	})
 }
@@ -151,21 +154,21 @@ func TestAHeadThatIsLostHasAStandIn(t *testing.T) {
 func TestAForwarderThatCannotReachANodeGetsAnotherPath(t *testing.T) {
 	// This test has a head complain that a node behind it is not reached: there is
 	// a new path to the same nodes, once, with what they have been sent.
-	staged(t, everybody(3*fanOut), func(t *testing.T, s *stage) {
+	staged(t, everybody(3*env.FanOut), func(t *testing.T, s *stage) {
 		s.say(t, "one")
 		head, stop := s.leader()
-		b := head.branch
+		b := head.Branch
 		s.said()
-		m := wire.PathLost{Session: s.p.session, Epoch: b.epoch, Peer: string(stop.peer)}
-		s.comes(string(head.peer), wire.KindPathLost, m.AppendTo(nil))
-		s.comes(string(head.peer), wire.KindPathLost, m.AppendTo(nil))
+		m := wire.PathLost{Session: s.p.Session, Epoch: b.Epoch, Peer: string(stop.Peer)}
+		s.comes(string(head.Peer), wire.KindPathLost, m.AppendTo(nil))
+		s.comes(string(head.Peer), wire.KindPathLost, m.AppendTo(nil))
 		said := s.said()
 		require.Len(t, said, 1)
 		for _, text := range said {
-			require.Equal(t, fmt.Sprintf("path %d to 2 #1", s.p.tree.epoch), text)
+			require.Equal(t, fmt.Sprintf("path %d to 2 #1", s.p.Tree.Epoch), text)
 		}
-		require.Equal(t, -1, stop.branch.head.index)
-		require.NotEqual(t, stop, stop.branch.head)
+		require.Equal(t, -1, stop.Branch.Head.Index)
+		require.NotEqual(t, stop, stop.Branch.Head)
 	})
 }
 
@@ -175,17 +178,17 @@ func TestWhatASessionHadIsToldWithTheNextOne(t *testing.T) {
 	staged(t, everybody(1), func(t *testing.T, s *stage) {
 		s.say(t, "one")
 		link := s.links["n00"]
-		link.session = 0
+		link.Life = 0
 		s.happens(overlay.LinkDown, "n00")
 		s.said()
 		for range 3 {
-			time.Sleep(2 * redialTime)
+			time.Sleep(2 * env.RedialTime)
 			s.happens(overlay.DialFailed, "n00")
 		}
-		require.GreaterOrEqual(t, link.dials, 3)
+		require.GreaterOrEqual(t, link.Dials, 3)
 		s.say(t, "two")
 		require.Empty(t, s.said())
-		link.session = 2
+		link.Life = 2
 		s.handlePeerEvent(overlay.PeerEvent{Type: overlay.LinkUp, Peer: "n00", Session: 2})
 		require.Equal(t, map[peer.ID]string{"n00": "two #2, mark #2"}, s.said())
 		s.say(t, "three")
@@ -199,10 +202,10 @@ func TestASuspectNodeHoldsUpNobody(t *testing.T) {
 	staged(t, everybody(2), func(t *testing.T, s *stage) {
 		s.say(t, "one")
 		link := s.links["n00"]
-		link.room = 0
+		link.Room = 0
 		begun := time.Now()
 		time.AfterFunc(time.Second, func() {
-			link.suspect.Store(true)
+			link.Silent.Store(true)
 			s.happens(overlay.LinkSuspect, "n00")
 		})
 		s.say(t, "two")
@@ -211,8 +214,8 @@ func TestASuspectNodeHoldsUpNobody(t *testing.T) {
 		require.Equal(t, time.Second, time.Since(begun))
 		require.NoError(t, s.TryPublish("news.a", patterns.Message{Body: []byte("four")}, patterns.PublishOptions{}))
 		require.Equal(t, "one #1", s.said()["n00"])
-		link.suspect.Store(false)
-		link.room = -1
+		link.Silent.Store(false)
+		link.Room = -1
 		s.happens(overlay.LinkRecovered, "n00")
 		require.Equal(t, "mark #4", s.said()["n00"])
 	})
@@ -224,18 +227,18 @@ func TestAMemberOfAQueueWithoutRoomHoldsNobodyUp(t *testing.T) {
 	staged(t, slices.Repeat(member, 2), func(t *testing.T, s *stage) {
 		s.say(t, "first")
 		s.said()
-		s.links["n00"].room = 0
+		s.links["n00"].Room = 0
 		begun := time.Now()
 		for i := range 20 {
 			s.say(t, fmt.Sprint(i))
 		}
 		require.Zero(t, time.Since(begun))
-		require.Len(t, s.links["n01"].said(), 20)
+		require.Len(t, s.links["n01"].Said(), 20)
 		try := func() error {
 			return s.TryPublish("news.a", patterns.Message{}, patterns.PublishOptions{})
 		}
 		require.NoError(t, try())
-		s.links["n01"].room = 0
+		s.links["n01"].Room = 0
 		require.ErrorIs(t, try(), patterns.ErrWouldBlock)
 	})
 }
@@ -248,7 +251,7 @@ var member = [][]wire.Interest{{{Pattern: "news.>", Queue: "q", Weight: 1}}}
 func toAll(t testing.TB, interests [][]wire.Interest) (publish func()) {
 	s := newStage(t, interests)
 	for p := range s.links {
-		s.lone.quick[p] = &quick{taped{peer: p}}
+		s.lone.quick[p] = &fake.QuickLink{Link: fake.Link{With: p}}
 	}
 	m := patterns.Message{Body: make([]byte, 1000)}
 	return func() {
@@ -279,14 +282,6 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-// repeats measures f.
-func repeats(b *testing.B, f func()) {
-	b.ReportAllocs()
-	for b.Loop() {
-		f()
-	}
-}
-
 // BenchmarkPublishSigned does the same where somebody asks for signatures: one is made for
 // each message, however many nodes it is for, on the goroutine of who publishes.
 func BenchmarkPublishSigned(b *testing.B) {
@@ -308,4 +303,12 @@ func BenchmarkReceive(b *testing.B) {
 		m.AppendHead(body[:0])
 		l.comes("p", wire.KindPublish, body)
 	})
+}
+
+// repeats measures f.
+func repeats(b *testing.B, f func()) {
+	b.ReportAllocs()
+	for b.Loop() {
+		f()
+	}
 }

@@ -19,11 +19,13 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
+	"github.com/arke-mesh/arke/patterns/pubsub/fanout"
 )
 
 // publishers is what this node publishes, by group.
 type publishers struct {
-	*base
+	*env.Base
 
 	mu     sync.Mutex
 	all    map[string]*publisher        // guarded by mu; by group
@@ -34,49 +36,22 @@ type publishers struct {
 	closed bool                         // guarded by mu
 }
 
-func newPublishers(b *base) *publishers {
-	t := &publishers{base: b, all: make(map[string]*publisher)}
+func newPublishers(b *env.Base) *publishers {
+	t := &publishers{Base: b, all: make(map[string]*publisher)}
 	t.unroute()
 	return t
 }
 
 // route is what is known of a topic that is published on, which is legal.
 type route struct {
-	topic   string
-	to      *publisher
-	strict  atomic.Bool // somebody has asked for signatures, when the last message was sent
-	way     *way        // guarded by to.mu
-	version uint64      // guarded by to.mu; of the audience that way is of
+	topic        string
+	to           *publisher
+	fanout.WayTo // guarded by to.mu, but for strict
 }
 
 // asked says whether somebody has asked for signatures, on the topic or behind the way to the
 // root group, nil = there is none.
-func (r *route) asked(up *uplink) bool { return r.strict.Load() || up != nil && up.strict() }
-
-// signs says whether a message has to be signed that is not, and notes it for the next
-// one; r may be nil: what is passed on stays as it is. The lock of to is held.
-func (r *route) signs(w *way, what *content) bool {
-	if r == nil {
-		return false
-	}
-	if r.strict.Load() != w.strict {
-		r.strict.Store(w.strict)
-	}
-	return w.strict && what.flags&wire.FlagSigned == 0
-}
-
-// of returns the way of a topic; r may be nil. The lock of whoever has the audience
-// is held.
-func (r *route) of(a *audience, topic string) *way {
-	if r == nil {
-		return a.match(topic)
-	}
-	if r.way == nil || r.version != a.version {
-		r.way = a.match(topic)
-		r.version = a.version // as match may have changed it
-	}
-	return r.way
-}
+func (r *route) asked(up *uplink) bool { return r.Strict.Load() || up != nil && up.strict() }
 
 // begin returns the route of a topic under the keys of that id, which somebody has
 // brought, "" = the node's own; and, where the root group may hear it, the way there.
@@ -94,7 +69,7 @@ func (t *publishers) begin(topic, keys string) (r *route, up *uplink, err error)
 		r.to.users.Add(1)
 		up = t.uplink
 		t.mu.Unlock()
-		if !r.to.keys.common() {
+		if !r.to.keys.Common() {
 			return r, nil, nil
 		}
 		if up != nil {
@@ -108,9 +83,9 @@ func (t *publishers) begin(topic, keys string) (r *route, up *uplink, err error)
 		return nil, nil, err
 	}
 	topic = strings.Clone(topic)
-	group := name.Ref(firstWord(topic), keys)
-	if under := t.keysOf(group); under.gone() || !isUnder(group, keys) {
-		return nil, nil, noKeys(topic)
+	group := name.Ref(env.FirstWord(topic), keys)
+	if under := t.KeysOf(group); under.Gone() || !env.IsUnder(group, keys) {
+		return nil, nil, env.NoKeys(topic)
 	}
 	r = &route{topic: topic, to: t.use(group, false)}
 	if r.to == nil {
@@ -123,11 +98,11 @@ func (t *publishers) begin(topic, keys string) (r *route, up *uplink, err error)
 		return nil, nil, patterns.ErrClosed
 	}
 	t.routeLocked(r, keys)
-	if !r.to.keys.common() { // the root group lacks the key
+	if !r.to.keys.Common() { // the root group lacks the key
 		return r, nil, nil
 	}
 	if t.uplink == nil {
-		t.uplink = newUplink(t.base)
+		t.uplink = newUplink(t.Base)
 	}
 	return r, t.uplink, nil
 }
@@ -138,7 +113,7 @@ func (t *publishers) routeLocked(r *route, keys string) {
 	for _, of := range t.under {
 		n += len(of)
 	}
-	if n >= maxPrepared {
+	if n >= fanout.MaxPrepared {
 		t.unroute()
 	}
 	of := t.routes
@@ -166,7 +141,7 @@ func (t *publishers) use(group string, root bool) *publisher {
 	}
 	p := t.all[group]
 	if p == nil {
-		p = newPublisher(t.base, group, root)
+		p = newPublisher(t.Base, group, root)
 		t.all[group] = p
 	}
 	p.users.Add(1)
@@ -186,7 +161,7 @@ func (t *publishers) find(group string) *publisher {
 func (t *publishers) each() []*publisher {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return sorted(t.all, func(p *publisher) string { return p.name })
+	return env.Sorted(t.all, func(p *publisher) string { return p.name })
 }
 
 func (t *publishers) count() int {
@@ -225,7 +200,7 @@ func (t *publishers) sweep(now int64) (count int) {
 		owing := p.tidy()
 		t.mu.Lock()
 		idle := now - p.last.Load()
-		over := p.users.Load() == 0 && (idle > int64(ghostTime) || idle > int64(idleTime) && (!owing || p.keys.gone()))
+		over := p.users.Load() == 0 && (idle > int64(env.GhostTime) || idle > int64(env.IdleTime) && (!owing || p.keys.Gone()))
 		if over {
 			delete(t.all, p.name)
 			t.unroute()
@@ -241,9 +216,9 @@ func (t *publishers) sweep(now int64) (count int) {
 func (t *publishers) sweepUplink(now int64) (count int) {
 	t.mu.Lock()
 	u := t.uplink
-	over := u != nil && now-u.last.Load() > int64(idleTime)
+	over := u != nil && now-u.last.Load() > int64(env.IdleTime)
 	for _, p := range t.all {
-		over = over && (p.root || p.users.Load() == 0) // whoever uses it uses a publisher
+		over = over && (p.Root || p.users.Load() == 0) // whoever uses it uses a publisher
 	}
 	if over {
 		t.uplink = nil
@@ -276,12 +251,12 @@ func (t *publishers) end() {
 
 // listeners is the view of those who listen, and whether it was waited for.
 type listeners struct {
-	watch Watch
+	watch env.Watch
 	ready atomic.Bool
 }
 
 // await waits until the view can be believed, and a moment for it to be complete.
-func (l *listeners) await(ctx context.Context, b *base) error {
+func (l *listeners) await(ctx context.Context, b *env.Base) error {
 	if l.ready.Load() {
 		return nil
 	}
@@ -297,9 +272,9 @@ func (l *listeners) await(ctx context.Context, b *base) error {
 	default:
 		return &patterns.DeadlineError{Cause: err}
 	}
-	const pause = completeTime / 20
-	for waited := pause; !l.watch.View().Complete && waited <= b.atLeast(completeTime, completeTrips); waited += pause {
-		if !overlay.Sleep(ctx, b.cfg.Clock, "pubsub.sleep", pause) {
+	const pause = env.CompleteTime / 20
+	for waited := pause; !l.watch.View().Complete && waited <= b.AtLeast(env.CompleteTime, env.CompleteTrips); waited += pause {
+		if !overlay.Sleep(ctx, b.Cfg.Clock, "pubsub.sleep", pause) {
 			break
 		}
 	}

@@ -37,7 +37,7 @@ func TryPublishRun(e *Engine, topic string, run wire.Messages, count int, o patt
 // publishRun publishes all together, if that can be, or each by itself.
 func publishRun(e *Engine, topic string, run wire.Messages, count int, all func(*publication) error, one func(tail []byte) error) (done, failed int, err error) {
 	if count > 1 && len(run) <= runBytes {
-		e.order.Call("pubsub.publish", topic, run, 0)
+		e.base.Order.Call("pubsub.publish", topic, run, 0)
 		p := e.calls.Get().(*publication)
 		p.run, p.count = run, count
 		err := all(p)
@@ -62,5 +62,5 @@ func publishRun(e *Engine, topic string, run wire.Messages, count int, all func(
 // together says whether several messages have to be nothing but sent: they are not
 // signed, sealed, or for anybody here.
 func (p *publication) together(r *route, up *uplink) bool {
-	return !p.to.keys.seals() && !r.asked(up) && p.heard() == nil
+	return !p.to.keys.Seals() && !r.asked(up) && p.heard() == nil
 }

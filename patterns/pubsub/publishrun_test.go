@@ -14,6 +14,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 // unnamed is a run of messages without headers.
@@ -32,7 +33,7 @@ func TestARunIsPublishedAsItsMessagesWouldBe(t *testing.T) {
 	// it miss all of them; and somebody here gets each.
 	staged(t, wants("news.>", "news.a"), func(t *testing.T, s *stage) {
 		one, two := s.links["n00"], s.links["n01"]
-		one.gathers, two.gathers = true, true
+		one.Gathers, two.Gathers = true, true
 		o := patterns.PublishOptions{}
 		publish := func(topic string, bodies ...string) {
 			done, failed, err := PublishRun(t.Context(), s.Engine, topic, unnamed(bodies...), len(bodies), o)
@@ -44,32 +45,32 @@ func TestARunIsPublishedAsItsMessagesWouldBe(t *testing.T) {
 		publish("news.b", "six", "seven")
 		s.says(t, "news.b", "eight")
 		publish("news.b", "nine", "ten")
-		require.Equal(t, []string{"one #1 + two #2 + three #3 + four #4 + five #5 + six #6 + seven #7 + eight #8 + nine #9 + ten #10"}, one.said())
-		require.Equal(t, []string{"one #1 + two #2 + three #3 + four #4 + five #5"}, two.said())
+		require.Equal(t, []string{"one #1 + two #2 + three #3 + four #4 + five #5 + six #6 + seven #7 + eight #8 + nine #9 + ten #10"}, one.Said())
+		require.Equal(t, []string{"one #1 + two #2 + three #3 + four #4 + five #5"}, two.Said())
 
-		two.room = 0
+		two.Room = 0
 		done, failed, err := TryPublishRun(s.Engine, "news.a", unnamed("x", "y"), 2, o)
 		require.ErrorIs(t, err, patterns.ErrWouldBlock)
 		require.Zero(t, done)
 		require.Equal(t, 2, failed)
-		require.Empty(t, one.said())
+		require.Empty(t, one.Said())
 		ended, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, failed, err = PublishRun(ended, s.Engine, "news.a", unnamed("eleven", "twelve"), 2, o)
 		require.Error(t, err)
 		require.Equal(t, 2, failed)
-		two.room = -1
+		two.Room = -1
 		publish("news.a", "thirteen", "fourteen")
-		require.Equal(t, []string{"eleven #11 + twelve #12 + thirteen #13 + fourteen #14"}, one.said())
-		require.Equal(t, []string{"thirteen #8 + fourteen #9"}, two.said(), "it has missed two")
-		require.Equal(t, uint64(2), s.Drops()[dropLane.String()])
+		require.Equal(t, []string{"eleven #11 + twelve #12 + thirteen #13 + fourteen #14"}, one.Said())
+		require.Equal(t, []string{"thirteen #8 + fourteen #9"}, two.Said(), "it has missed two")
+		require.Equal(t, uint64(2), s.Drops()[env.DropLane.String()])
 
 		status := s.Status()
 		require.Equal(t, []uint64{14, 14 + 7}, []uint64{status.Published, status.Copies})
 		got := s.listens(t, "news.a")
 		publish("news.a", "fifteen", "sixteen")
 		require.Equal(t, []string{"news.a fifteen", "news.a sixteen"}, []string{got.next(t), got.next(t)})
-		require.Equal(t, []string{"fifteen #15 + sixteen #16"}, one.said())
+		require.Equal(t, []string{"fifteen #15 + sixteen #16"}, one.Said())
 	})
 }
 
@@ -85,12 +86,12 @@ func TestARunThatHasQueuesIsTakenApart(t *testing.T) {
 		done, _, err := PublishRun(t.Context(), s.Engine, "news.a", unnamed(bodies...), len(bodies), patterns.PublishOptions{})
 		require.NoError(t, err)
 		require.Equal(t, len(bodies), done)
-		one, two := len(s.links["n00"].said()), len(s.links["n01"].said())
+		one, two := len(s.links["n00"].Said()), len(s.links["n01"].Said())
 		require.Equal(t, 40, one+two)
 		require.True(t, one > 5 && two > 5, "%d and %d", one, two)
 
 		for _, l := range s.links {
-			l.room = 0
+			l.Room = 0
 		}
 		done, failed, err := TryPublishRun(s.Engine, "news.a", unnamed("x", "y"), 2, patterns.PublishOptions{})
 		require.ErrorIs(t, err, patterns.ErrWouldBlock)
@@ -105,6 +106,6 @@ func TestALongRunIsTakenApart(t *testing.T) {
 		done, _, err := PublishRun(t.Context(), s.Engine, "news.a", run, 2, patterns.PublishOptions{})
 		require.NoError(t, err)
 		require.Equal(t, 2, done)
-		require.Len(t, s.links["n00"].said(), 2)
+		require.Len(t, s.links["n00"].Said(), 2)
 	})
 }

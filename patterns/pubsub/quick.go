@@ -3,7 +3,11 @@
 
 package pubsub
 
-import "context"
+import (
+	"context"
+
+	"github.com/arke-mesh/arke/patterns/pubsub/fanout"
+)
 
 // quickBytes is how long a message is at most that is published quickly.
 const quickBytes = 4 << 10
@@ -21,33 +25,33 @@ func publishQuickly(ctx context.Context, e *Engine, topic string, body []byte) (
 		return false, nil // publish says why
 	}
 	defer e.publishers.done(r.to)
-	c := content{body: body}
-	if !r.to.ready.Load() || r.to.keys.seals() || up == nil || !up.ready.Load() || r.asked(up) || !sendQuickly(r.to, r, &c) {
+	c := fanout.Content{Body: body}
+	if !r.to.ready.Load() || r.to.keys.Seals() || up == nil || !up.ready.Load() || r.asked(up) || !sendQuickly(r.to, r, &c) {
 		return false, nil
 	}
 	e.armSweep()
-	e.counts.published.Add(1)
+	e.base.Counts.Published.Add(1)
 	if up.put(r.to.last.Load(), r.topic, &c) == nil {
 		return true, nil
 	}
 	p := e.calls.Get().(*publication)
 	defer e.finished(p)
-	p.e, p.to, p.uplink, p.out.topic, p.what, p.sent, p.above = e, r.to, up, r.topic, c, true, true
+	p.e, p.to, p.uplink, p.out.Topic, p.what, p.sent, p.above = e, r.to, up, r.topic, c, true, true
 	return true, p.slowly(ctx)
 }
 
 // sendQuickly is send where that is enough.
-func sendQuickly(p *publisher, r *route, c *content) bool {
+func sendQuickly(p *publisher, r *route, c *fanout.Content) bool {
 	p.enter()
-	defer p.unlock()
-	rs := same(p, r)
+	defer p.Unlock()
+	rs := same(p, &r.WayTo)
 	if len(rs) != 1 {
 		return false
 	}
-	p.encoder.one(c)
-	if !repeated(p, rs[0], r.topic, 1, c.body) {
+	p.Encoder.One(c)
+	if !repeated(p, rs[0], r.topic, 1, c.Body) {
 		return false
 	}
-	p.tree.signer.addressed++
+	p.Tree.Signer.Addressed++
 	return true
 }

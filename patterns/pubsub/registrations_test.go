@@ -12,6 +12,7 @@ import (
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 // registering runs f with an engine that registers there, in virtual time.
@@ -19,7 +20,7 @@ func registering(t *testing.T, f func(t *testing.T, l *lone, r *registrations)) 
 	t.Helper()
 	alone(t, func(t *testing.T, l *lone) {
 		r := &registrations{}
-		l.cfg.Directory = r
+		l.base.Cfg.Directory = r
 		f(t, l, r)
 	})
 }
@@ -36,7 +37,7 @@ type registrations struct {
 	takes time.Duration
 }
 
-func (r *registrations) Watch(string) Watch { return shownView{r} }
+func (r *registrations) Watch(string) env.Watch { return shownView{r} }
 
 func (r *registrations) Register(_ context.Context, name string, c cluster.Registration) error {
 	r.mu.Lock()
@@ -63,7 +64,7 @@ func (r *registrations) show(v cluster.View) {
 func (r *registrations) forwards() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Contains(r.names, clusterOf(rootForwards))
+	return slices.Contains(r.names, env.ClusterOf(env.RootForwards))
 }
 
 func (r *registrations) refuse(n int) {

@@ -13,6 +13,7 @@ import (
 	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -71,7 +72,7 @@ func TestASealedMessageIsDeliveredOnce(t *testing.T) {
 		pub.brings(l, itself, 8, direct)
 		pub.brings(l, "f", 9, pub.sealed(1, 14, "three, which was sealed earlier"))
 		pub.brings(l, "f", 10, direct)
-		require.EqualValues(t, 7, l.dropped(dropReplay))
+		require.EqualValues(t, 7, l.dropped(env.DropReplay))
 		for _, want := range []string{"one", "two", "three, which was sealed earlier"} {
 			require.Equal(t, "sealed.a "+want, got.next(t))
 		}
@@ -85,7 +86,7 @@ func TestASealedMessageIsDeliveredOnce(t *testing.T) {
 		}
 		l.comes("f", wire.KindPublish, m.AppendTo(nil))
 		require.Equal(t, "sealed.a four", got.next(t))
-		require.EqualValues(t, 9, l.dropped(dropReplay))
+		require.EqualValues(t, 9, l.dropped(env.DropReplay))
 		require.Empty(t, got)
 	})
 }
@@ -101,35 +102,17 @@ func TestASessionThatWasForgottenIsNotPlayedBack(t *testing.T) {
 		pub.brings(l, "f", 1, one)
 		l.shows("f", pub.sealedPath(20, 1))
 		require.Equal(t, "sealed.a one", got.next(t))
-		time.Sleep(streamTime + 2*sweepTime)
+		time.Sleep(env.StreamTime + 2*env.SweepTime)
 		require.Zero(t, l.sources.count())
 
 		l.shows("f", pub.sealedPath(11, 0))
 		pub.brings(l, "f", 1, one)
-		require.EqualValues(t, 2, l.dropped(dropNotNamed))
+		require.EqualValues(t, 2, l.dropped(env.DropNotNamed))
 		l.shows("f", pub.sealedPath(20, 1))
 		pub.brings(l, "f", 1, one)
-		require.EqualValues(t, 1, l.dropped(dropReplay))
+		require.EqualValues(t, 1, l.dropped(env.DropReplay))
 		pub.brings(l, "f", 2, pub.sealed(1, 14, "two"))
 		require.Equal(t, "sealed.a two", got.next(t))
 		require.Empty(t, got)
 	})
-}
-
-func TestAPathsFloorLeavesOutWhatIsBeingPublished(t *testing.T) {
-	// This test signs while messages that were sealed before have not been given to
-	// their links: the floor is below them, and above all that are done.
-	var s serials
-	one, two := s.take(), s.take()
-	serial, floor := s.sign()
-	require.Greater(t, serial, two)
-	require.Less(t, floor, one)
-	s.done(one)
-	_, floor = s.sign()
-	require.GreaterOrEqual(t, floor, one)
-	require.Less(t, floor, two)
-	s.done(two)
-	serial, floor = s.sign()
-	require.Equal(t, serial, floor)
-	require.Greater(t, s.take(), floor)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 // forwarders is how many nodes of the root group pass on to the others.
@@ -75,12 +76,12 @@ func (f *rootForward) look() {
 // armLocked has the registration looked at again.
 func (f *rootForward) armLocked() {
 	if f.active {
-		f.timer = f.l.after("pubsub.roster", rosterTime, f.lookLater)
+		f.timer = f.l.After("pubsub.roster", env.CandidateTime, f.lookLater)
 	}
 }
 
 func (f *rootForward) lookLater() {
-	if !f.l.work(overlay.ExecKey{Name: "pubsub.roster", N: f.key}, f.look) { // no worker is free
+	if !f.l.Work(overlay.ExecKey{Name: "pubsub.roster", N: f.key}, f.look) { // no worker is free
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.armLocked()
@@ -100,29 +101,29 @@ func (f *rootForward) stop() {
 // adjust registers or withdraws this node as a forwarder.
 func (f *rootForward) adjust(active bool, p *publisher, member cluster.MemberID) (*publisher, cluster.MemberID) {
 	l := f.l
-	wide := clusterOf(rootForwards)
+	wide := env.ClusterOf(env.RootForwards)
 	if active && p == nil {
-		if p = l.publishers.use(rootGroup, true); p != nil {
-			_ = p.await(l.ctx, l.base) // who forwards must know to whom
+		if p = l.publishers.use(env.RootGroup, true); p != nil {
+			_ = p.await(l.Ctx, l.Base) // who forwards must know to whom
 		}
 	}
 	wanted := active && p != nil && f.amongFirst(p, member != 0)
-	strict := wanted && (l.asks(rootGroup) || othersAsk(p))
+	strict := wanted && (l.asks(env.RootGroup) || othersAsk(p))
 	switch {
 	case wanted && (member == 0 || strict != f.strict):
-		r := cluster.Registration{Member: cluster.MemberID(max(l.random.Uint64(), 1))}
+		r := cluster.Registration{Member: cluster.MemberID(max(l.Random.Uint64(), 1))}
 		if strict {
 			r.Payload = wire.AppendInterests(nil, []wire.Interest{{Pattern: ">", Signed: true}})
 		}
-		if l.cfg.Directory.Register(l.ctx, wide, r) != nil {
+		if l.Cfg.Directory.Register(l.Ctx, wide, r) != nil {
 			break // the next look tries again
 		}
 		if member != 0 {
-			l.cfg.Directory.Unregister(wide, member)
+			l.Cfg.Directory.Unregister(wide, member)
 		}
 		member, f.strict = r.Member, strict
 	case !wanted && member != 0:
-		l.cfg.Directory.Unregister(wide, member)
+		l.Cfg.Directory.Unregister(wide, member)
 		member = 0
 	}
 	if !active && p != nil {
@@ -135,8 +136,8 @@ func (f *rootForward) adjust(active bool, p *publisher, member cluster.MemberID)
 // othersAsk says whether another node in the root group asks for signatures.
 func othersAsk(p *publisher) bool {
 	p.lock()
-	defer p.unlock()
-	return p.audience.strict > 0 && p.subscribers.ask()
+	defer p.Unlock()
+	return p.Audience.Strict > 0 && p.subscribers.Ask()
 }
 
 // amongFirst says whether this node is one of those that forward. As long as it
@@ -146,14 +147,14 @@ func (f *rootForward) amongFirst(p *publisher, is bool) bool {
 	if !v.Known {
 		return is
 	}
-	peers := []peer.ID{f.l.self}
+	peers := []peer.ID{f.l.Self}
 	for _, m := range v.Members {
 		if !slices.Contains(peers, m.Peer) {
 			peers = append(peers, m.Peer)
 		}
 	}
 	slices.SortFunc(peers, func(a, b peer.ID) int {
-		return cmp.Or(cmp.Compare(hashNode(string(a)), hashNode(string(b))), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(env.HashNode(string(a)), env.HashNode(string(b))), cmp.Compare(a, b))
 	})
-	return slices.Index(peers, f.l.self) < forwarders
+	return slices.Index(peers, f.l.Self) < forwarders
 }

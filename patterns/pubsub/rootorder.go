@@ -14,6 +14,7 @@ import (
 	"github.com/arke-mesh/arke/internal/crowd"
 	"github.com/arke-mesh/arke/internal/replay"
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -32,7 +33,7 @@ func (r rank) after(o rank) bool {
 // rootOrders is the order in which the root group's messages are delivered here,
 // by publisher.
 type rootOrders struct {
-	*base
+	*env.Base
 	local *local
 
 	mu  sync.Mutex
@@ -56,8 +57,8 @@ type rootOrder struct {
 	into delivery // owned by who delivers
 }
 
-func newRootOrders(b *base, l *local) *rootOrders {
-	return &rootOrders{base: b, local: l, all: crowd.NewTable[peer.ID, peer.ID, *rootOrder](maxStreams, b.random.IntN)}
+func newRootOrders(b *env.Base, l *local) *rootOrders {
+	return &rootOrders{Base: b, local: l, all: crowd.NewTable[peer.ID, peer.ID, *rootOrder](env.MaxStreams, b.Random.IntN)}
 }
 
 // find returns the publisher's, or nil if there are too many that by has brought.
@@ -67,7 +68,7 @@ func (t *rootOrders) find(publisher, by peer.ID) *rootOrder {
 	if o, ok := t.all.Get(publisher); ok {
 		return o
 	}
-	o := &rootOrder{last: t.now(), into: delivery{of: t.local}}
+	o := &rootOrder{last: t.Now(), into: delivery{of: t.local}}
 	o.into.authors = &o.authors
 	o.do = func(in *incoming) { t.deliverTo(o, in) }
 	gone, ok := t.all.Put(publisher, by, o)
@@ -75,7 +76,7 @@ func (t *rootOrders) find(publisher, by peer.ID) *rootOrder {
 		return nil
 	}
 	if gone != nil {
-		t.drops.Inc(dropYielded)
+		t.Drops.Inc(env.DropYielded)
 	}
 	return o
 }
@@ -89,7 +90,7 @@ type chosen struct {
 
 // allows says whether the publisher has this forwarder. One that it had before is not
 // believed any more, but for what is older than the new one's.
-func (o *rootOrder) allows(t *base, in *incoming, forwarder peer.ID, last rank) bool {
+func (o *rootOrder) allows(t *env.Base, in *incoming, forwarder peer.ID, last rank) bool {
 	said, is := &in.m.Forwarder, &o.chosen
 	was := rank{is.life, is.said.Serial}
 	switch now := (rank{last.life, said.Serial}); {
@@ -101,10 +102,10 @@ func (o *rootOrder) allows(t *base, in *incoming, forwarder peer.ID, last rank) 
 		return !last.after(rank{is.life, is.said.Rank}) // it is late, if anything
 	}
 	statement := security.RootForwarder{
-		Network: t.cfg.Network, Publisher: in.publisher, Incarnation: last.life, Serial: said.Serial, Floor: said.Floor,
+		Network: t.Cfg.Network, Publisher: in.publisher, Incarnation: last.life, Serial: said.Serial, Floor: said.Floor,
 		Forwarder: forwarder, Rank: said.Rank,
 	}
-	if !t.verifies(in.by, func() error { return security.VerifyRootForwarder(statement, said.Signature) }) {
+	if !t.Verifies(in.by, func() error { return security.VerifyRootForwarder(statement, said.Signature) }) {
 		return false
 	}
 	if is.life != last.life {
@@ -124,7 +125,7 @@ func (t *rootOrders) admit(in *incoming, forwarder peer.ID) (ok bool) {
 	o := t.find(in.publisher, in.by)
 	switch {
 	case o == nil:
-		t.drops.Add(dropStreams, uint64(in.m.Count))
+		t.Drops.Add(env.DropStreams, uint64(in.m.Count))
 		return false
 	case forwarder == in.publisher:
 		return true
@@ -132,10 +133,10 @@ func (t *rootOrders) admit(in *incoming, forwarder peer.ID) (ok bool) {
 	last := in.rank()
 	last.serial += uint64(in.m.Count) - 1
 	o.mu.Lock()
-	ok = o.allows(t.base, in, forwarder, last)
+	ok = o.allows(t.Base, in, forwarder, last)
 	o.mu.Unlock()
 	if !ok {
-		t.drops.Add(dropNotNamed, uint64(in.m.Count))
+		t.Drops.Add(env.DropNotNamed, uint64(in.m.Count))
 	}
 	return ok
 }
@@ -162,13 +163,13 @@ func (o *rootOrder) unseen(in *incoming) (replayed int) {
 func (t *rootOrders) deliver(in *incoming) {
 	o := t.find(in.publisher, in.by)
 	if o == nil {
-		t.drops.Add(dropStreams, uint64(in.m.Count-in.skip))
+		t.Drops.Add(env.DropStreams, uint64(in.m.Count-in.skip))
 		return
 	}
 	first := in.rank()
 	last := rank{first.life, first.serial + uint64(in.m.Count) - 1}
 	o.mu.Lock()
-	o.last = t.now()
+	o.last = t.Now()
 	late := 0
 	switch {
 	case !last.after(o.newest):
@@ -177,7 +178,7 @@ func (t *rootOrders) deliver(in *incoming) {
 		late = int(o.newest.serial - first.serial + 1)
 	}
 	if late > in.skip {
-		t.drops.Add(dropLate, uint64(late-in.skip))
+		t.Drops.Add(env.DropLate, uint64(late-in.skip))
 		in.skip = late
 	}
 	switch {
@@ -200,8 +201,8 @@ func (t *rootOrders) deliverTo(o *rootOrder, in *incoming) {
 	if in.paths != nil {
 		o.authors.begin(in.paths.newest())
 	}
-	t.drops.Add(dropReplay, uint64(o.unseen(in)))
-	o.into.deliver(in, in.publisher == t.self)
+	t.Drops.Add(env.DropReplay, uint64(o.unseen(in)))
+	o.into.deliver(in, in.publisher == t.Self)
 }
 
 // sweep forgets the publishers that have been silent for long, and says how many
@@ -211,7 +212,7 @@ func (t *rootOrders) sweep(now int64) int {
 	defer t.mu.Unlock()
 	for p, o := range t.all.All() {
 		o.mu.Lock()
-		if now-o.last > int64(streamTime) {
+		if now-o.last > int64(env.StreamTime) {
 			t.all.Delete(p)
 		}
 		o.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -44,7 +45,7 @@ func TestTheRootGroupHearsOnePublisherInOrderThroughTwoForwarders(t *testing.T) 
 			require.Equal(t, "news.a "+want, got.next(t))
 		}
 		require.Empty(t, got)
-		require.EqualValues(t, 4, l.dropped(dropLate))
+		require.EqualValues(t, 4, l.dropped(env.DropLate))
 	})
 }
 
@@ -52,11 +53,11 @@ func TestPublishersThatTheRootGroupRemembersAreBounded(t *testing.T) {
 	// One publisher more than there is room for is dropped and counted, and those
 	// that are silent for long make room.
 	alone(t, func(t *testing.T, l *lone) {
-		for n := range maxStreams {
+		for n := range env.MaxStreams {
 			require.NotNil(t, l.roots.find(peer.ID([]byte{byte(n), byte(n >> 8), byte(n >> 16)}), "by"))
 		}
 		l.roots.deliver(&incoming{publisher: "one more", by: "by", m: wire.Publish{Count: 1}})
-		require.EqualValues(t, 1, l.dropped(dropStreams))
-		require.Zero(t, l.roots.sweep(l.now()+int64(streamTime)+1))
+		require.EqualValues(t, 1, l.dropped(env.DropStreams))
+		require.Zero(t, l.roots.sweep(l.base.Now()+int64(env.StreamTime)+1))
 	})
 }

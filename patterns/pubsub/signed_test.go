@@ -11,6 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns/pubsub/fanout"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -34,7 +35,7 @@ func peerOf(name string) peer.ID { return keyOf(name).PeerID() }
 // is what had been addressed to it.
 func proven(source string, p *wire.Path, via ...string) {
 	q := &p.Proof
-	q.Base, q.Behind, q.Steps = p.Number, digestOf(nodesOf(p.Stops)), nil
+	q.Base, q.Behind, q.Steps = p.Number, fanout.DigestOf(fanout.NodesOf(p.Stops)), nil
 	q.Serial, q.Incarnation = max(q.Serial, 1), max(q.Incarnation, 1)
 	d := security.PathNode{Peer: "self", Run: p.Run, Number: q.Base}.Digest(q.Behind)
 	alone := wire.PathPlace{Count: 1}
@@ -46,7 +47,7 @@ func proven(source string, p *wire.Path, via ...string) {
 	q.Top = alone
 	copy(q.Signature[:], keyOf(source).SignPath(security.Path{
 		Network: loneNetwork, Publisher: peerOf(source), Incarnation: q.Incarnation, Session: p.Session, Serial: q.Serial, Floor: q.Floor,
-		Group: p.Group, Nodes: d, Certificate: certificateHash(q.Certificate),
+		Group: p.Group, Nodes: d, Certificate: fanout.CertificateHash(q.Certificate),
 	}))
 }
 

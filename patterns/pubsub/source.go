@@ -16,12 +16,14 @@ import (
 	"github.com/arke-mesh/arke/internal/replay"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
+	"github.com/arke-mesh/arke/patterns/pubsub/fanout"
 	"github.com/arke-mesh/arke/security"
 )
 
 // sources are those whose sessions this node hears.
 type sources struct {
-	*base
+	*env.Base
 	local   *local
 	arrived func(s *source, in *incoming)
 	missing func(s *source, n uint64) // 0 = nobody knows how many
@@ -36,11 +38,11 @@ type sources struct {
 // serials of its last path, and of the last message that was opened or verified.
 type memorial struct{ path, seal uint64 }
 
-func newSources(b *base, l *local, arrived func(*source, *incoming), missing func(*source, uint64)) *sources {
+func newSources(b *env.Base, l *local, arrived func(*source, *incoming), missing func(*source, uint64)) *sources {
 	return &sources{
-		base: b, local: l, arrived: arrived, missing: missing,
-		all:    crowd.NewTable[sourceKey, peer.ID, *source](maxStreams, b.random.IntN),
-		former: crowd.NewTable[sourceKey, peer.ID, memorial](maxStreams, b.random.IntN),
+		Base: b, local: l, arrived: arrived, missing: missing,
+		all:    crowd.NewTable[sourceKey, peer.ID, *source](env.MaxStreams, b.Random.IntN),
+		former: crowd.NewTable[sourceKey, peer.ID, memorial](env.MaxStreams, b.Random.IntN),
 	}
 }
 
@@ -153,7 +155,7 @@ func (t *sources) heard(from peer.ID, key sourceKey, word string, run uint32, la
 		return nil
 	}
 	if s.subject.word != word {
-		t.drops.Inc(dropUnauthorized) // keys are those of the group
+		t.Drops.Inc(env.DropUnauthorized) // keys are those of the group
 		return nil
 	}
 	if from == key.peer {
@@ -163,7 +165,7 @@ func (t *sources) heard(from peer.ID, key sourceKey, word string, run uint32, la
 	ok := s.trust.allows(from, run, last)
 	s.mu.Unlock()
 	if !ok {
-		t.drops.Inc(dropNotNamed)
+		t.Drops.Inc(env.DropNotNamed)
 		t.doubt(from, key.session)
 		return nil
 	}
@@ -173,18 +175,18 @@ func (t *sources) heard(from peer.ID, key sourceKey, word string, run uint32, la
 // doubt asks for a path, or for other numbers: see wire.PathLost. Where that has no
 // room, the next message is a reason to ask again.
 func (t *sources) doubt(whom peer.ID, session uint64) {
-	m := wire.PathLost{Session: session, Peer: string(t.self)}
-	_, _ = t.cfg.Links.Link(whom).Send(overlay.LanePub, wire.KindPathLost, m.AppendTo(nil))
+	m := wire.PathLost{Session: session, Peer: string(t.Self)}
+	_, _ = t.Cfg.Links.Link(whom).Send(overlay.LanePub, wire.KindPathLost, m.AppendTo(nil))
 }
 
 // grant takes in that the peer shows a path, and says whether the source has signed
 // it, and names the peer in it.
 func (t *sources) grant(from, source peer.ID, p *wire.Path) bool {
 	word, _, _ := cutLabel(p.Group)
-	if word == rootForwards || uint16(p.Run>>16) != uint16(t.cfg.Incarnation) || p.Number < p.Proof.Base || p.Number > p.Proof.Base+maxLead {
+	if word == env.RootForwards || uint16(p.Run>>16) != uint16(t.Cfg.Incarnation) || p.Number < p.Proof.Base || p.Number > p.Proof.Base+env.MaxLead {
 		return false
 	}
-	path, via, ok := trace(t.base, source, p)
+	path, via, ok := fanout.Trace(t.Base, source, p)
 	if !ok || !slices.Contains(via, from) {
 		return false
 	}
@@ -198,7 +200,7 @@ func (t *sources) grant(from, source peer.ID, p *wire.Path) bool {
 	t.mu.Unlock()
 	fresh := s == nil || !s.believes(&g)
 	if fresh {
-		if !t.verifies(from, func() error { return security.VerifyPath(path, g.signature[:]) }) {
+		if !t.Verifies(from, func() error { return security.VerifyPath(path, g.signature[:]) }) {
 			return false
 		}
 		if s = t.find(key, word, from, true); s == nil {
@@ -222,7 +224,7 @@ func (t *sources) allows(key sourceKey, m *wire.Publish) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.trust.may.lets(t.cfg.Rights, key.peer, m)
+	return s.trust.may.lets(t.Cfg.Rights, key.peer, m)
 }
 
 // find returns the source of that key, or nil if there are too many that by has brought,
@@ -234,21 +236,21 @@ func (t *sources) find(key sourceKey, word string, by peer.ID, fresh bool) *sour
 		return s
 	}
 	if !fresh {
-		t.drops.Inc(dropNotNamed)
+		t.Drops.Inc(env.DropNotNamed)
 		return nil
 	}
-	s := &source{of: t, key: key, bearer: bearer{key.peer.String(), by}, last: t.now()}
+	s := &source{of: t, key: key, bearer: bearer{key.peer.String(), by}, last: t.Now()}
 	gone, ok := t.all.Put(key, by, s)
 	if !ok {
-		t.drops.Inc(dropStreams)
-		if now := t.now(); now-t.looked >= int64(roomTime) { // so that there is room for the next one
+		t.Drops.Inc(env.DropStreams)
+		if now := t.Now(); now-t.looked >= int64(env.RoomTime) { // so that there is room for the next one
 			t.looked = now
-			t.forgetLocked(now, int64(idleTime))
+			t.forgetLocked(now, int64(env.IdleTime))
 		}
 		return nil
 	}
 	if gone != nil {
-		t.drops.Inc(dropYielded)
+		t.Drops.Inc(env.DropYielded)
 		t.bury(gone.Value)
 	}
 	s.subject.word = word
@@ -260,8 +262,8 @@ func (t *sources) find(key sourceKey, word string, by peer.ID, fresh bool) *sour
 	}
 	s.into.of, s.into.authors = t.local, &s.authors
 	s.do = s.step
-	if word != rootGroup && word != rootForwards {
-		s.subject.keys = t.cfg.Keys(clusterOf(word))
+	if word != env.RootGroup && word != env.RootForwards {
+		s.subject.keys = t.Cfg.Keys(env.ClusterOf(word))
 	}
 	return s
 }
@@ -314,14 +316,14 @@ func (t *sources) event(ev overlay.PeerEvent) {
 	t.mu.Lock()
 	var lost []*source
 	for k, s := range t.all.All() {
-		if k.peer == ev.Peer && s.subject.word != rootGroup { // that one is the forwarder's
+		if k.peer == ev.Peer && s.subject.word != env.RootGroup { // that one is the forwarder's
 			lost = append(lost, s)
 		}
 	}
 	t.mu.Unlock()
 	slices.SortFunc(lost, func(a, b *source) int { return cmp.Compare(a.key.session, b.key.session) })
 	for _, s := range lost {
-		s.lost(t.now())
+		s.lost(t.Now())
 	}
 }
 
@@ -352,7 +354,7 @@ func (s *source) unseen(in *incoming) {
 	}
 	replayed := in.unseen(s.life, &s.seals)
 	s.mu.Unlock()
-	s.of.drops.Add(dropReplay, uint64(replayed))
+	s.of.Drops.Add(env.DropReplay, uint64(replayed))
 }
 
 // believes says whether a path has been verified before.
@@ -376,7 +378,7 @@ func (s *source) takeGrant(g grant, certificate []byte) bool {
 		s.trust.may.show(certificate)
 	}
 	if r, over := s.run(g.run); ok && lied && !over {
-		s.of.drops.Add(dropNotNamed, 1+r.seq.restart(max(g.base, r.own)))
+		s.of.Drops.Add(env.DropNotNamed, 1+r.seq.restart(max(g.base, r.own)))
 	}
 	s.todo.run(&s.mu, s.do)
 	return ok
@@ -388,14 +390,14 @@ func (s *source) offer(number uint32, first uint64, size int, in incoming, own b
 	count := uint64(in.m.Count)
 	late := false
 	s.mu.Lock()
-	s.last, s.gone = s.of.now(), false
+	s.last, s.gone = s.of.Now(), false
 	r, over := s.run(number)
 	if own {
 		r.own = max(r.own, first+count-1)
 	}
 	switch {
 	case over:
-		s.of.drops.Add(dropLate, count)
+		s.of.Drops.Add(env.DropLate, count)
 		r.seq.tell(s.last, first+count-1)
 		s.advance(r)
 	case r.seq.pass(first, count):
@@ -413,7 +415,7 @@ func (s *source) offer(number uint32, first uint64, size int, in incoming, own b
 	case r.seq.offer(s.last, first, count, size, in.keep()):
 		s.advance(r)
 	default:
-		s.of.drops.Add(dropLate, count)
+		s.of.Drops.Add(env.DropLate, count)
 		late = own && s.doubts(number, first+count-1)
 	}
 	s.todo.run(&s.mu, s.do)
@@ -426,7 +428,7 @@ func (s *source) offer(number uint32, first uint64, size int, in incoming, own b
 // doubts says whether what the source sent itself is late by the word of forwarders
 // only. They may be right, and it slow: to number anew does no harm then.
 func (s *source) doubts(run uint32, last uint64) bool {
-	if !s.trust.moved(run, last) || s.asked != 0 && s.last-s.asked < int64(doubtAgainTime) {
+	if !s.trust.moved(run, last) || s.asked != 0 && s.last-s.asked < int64(env.DoubtAgainTime) {
 		return false
 	}
 	s.asked = s.last
@@ -436,7 +438,7 @@ func (s *source) doubts(run uint32, last uint64) bool {
 // tell takes in how much has been addressed to this node.
 func (s *source) tell(number uint32, count uint64) {
 	s.mu.Lock()
-	s.last = s.of.now()
+	s.last = s.of.Now()
 	r, _ := s.run(number)
 	r.seq.tell(s.last, count)
 	s.advance(r)
@@ -450,7 +452,7 @@ func (s *source) lost(now int64) {
 	s.mu.Lock()
 	if !s.gone {
 		s.gone = true
-		s.todo.add(step[*incoming]{skip: int(min(1, (now-s.last)/int64(idleTime)))})
+		s.todo.add(step[*incoming]{skip: int(min(1, (now-s.last)/int64(env.IdleTime)))})
 	}
 	s.todo.run(&s.mu, s.do)
 }
@@ -484,7 +486,7 @@ func (s *source) run(number uint32) (r *run, over bool) {
 			return &s.runs[i], i < n-1
 		}
 	}
-	fresh := run{number: number, seq: sequence[*incoming]{wait: int64(holeTime), maxHeld: maxHeld, maxBytes: maxHeldBytes}}
+	fresh := run{number: number, seq: sequence[*incoming]{wait: int64(env.HoleTime), maxHeld: env.MaxHeld, maxBytes: env.MaxHeldBytes}}
 	switch {
 	case n == 0 || int16(uint16(number)-uint16(s.runs[n-1].number)) > 0:
 		if n > 0 {
@@ -513,14 +515,14 @@ func (s *source) retire(r *run) {
 func (s *source) advance(r *run) {
 	now := s.last
 	if r.seq.wait != 0 {
-		now = s.of.now()
+		now = s.of.Now()
 		if s.timer == nil { // perhaps a hole begins
-			r.seq.wait = int64(s.of.atLeast(holeTime, holeTrips))
+			r.seq.wait = int64(s.of.AtLeast(env.HoleTime, env.HoleTrips))
 		}
 	}
 	s.todo.todo = r.seq.advance(now, s.todo.todo)
 	if r.seq.late > 0 {
-		s.of.drops.Add(dropLate, r.seq.late)
+		s.of.Drops.Add(env.DropLate, r.seq.late)
 		r.seq.late = 0
 	}
 	due, ok := s.runs[len(s.runs)-1].seq.due()
@@ -529,7 +531,7 @@ func (s *source) advance(r *run) {
 	}
 	if ok && s.timer == nil {
 		s.due = due
-		s.timer = s.of.after("pubsub.hole", max(time.Duration(due-now), 0), s.expire)
+		s.timer = s.of.After("pubsub.hole", max(time.Duration(due-now), 0), s.expire)
 	}
 }
 

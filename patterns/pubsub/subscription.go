@@ -15,6 +15,7 @@ import (
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 // subscription is one pattern that is listened to on this node.
@@ -41,25 +42,25 @@ func (l *local) newSubscription(ctx context.Context, pattern string, o patterns.
 	if err := match.CheckPattern(pattern); err != nil {
 		return nil, err
 	}
-	if len(o.Queue) > maxQueueName {
-		return nil, fmt.Errorf("%w: name of the queue: %d bytes are more than %d", patterns.ErrTopic, len(o.Queue), maxQueueName)
+	if len(o.Queue) > env.MaxQueueName {
+		return nil, fmt.Errorf("%w: name of the queue: %d bytes are more than %d", patterns.ErrTopic, len(o.Queue), env.MaxQueueName)
 	}
 	if _, root := match.Group(pattern); root && o.Keys != "" {
 		return nil, fmt.Errorf("%w: %.64q: keys are those of a first word", patterns.ErrTopic, pattern)
 	}
-	if err := l.cfg.Rights.Subscribes(pattern); err != nil {
+	if err := l.Cfg.Rights.Subscribes(pattern); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	pattern, o.Queue, o.Keys = strings.Clone(pattern), strings.Clone(o.Queue), strings.Clone(o.Keys)
-	return &subscription{l: l, pattern: pattern, queue: hashQueue(pattern, o.Queue), options: o}, nil
+	return &subscription{l: l, pattern: pattern, queue: env.HashQueue(pattern, o.Queue), options: o}, nil
 }
 
 // join returns when publishers can know of the subscription.
 func (s *subscription) join(ctx context.Context) error {
-	s.l.order.Call("pubsub.subscribe", s.pattern, []byte(s.options.Queue), 0)
+	s.l.Order.Call("pubsub.subscribe", s.pattern, []byte(s.options.Queue), 0)
 	err := errForgotten
 	for errors.Is(err, errForgotten) {
 		if err := s.l.admit(s); err != nil {
@@ -84,10 +85,10 @@ func (s *subscription) Status() patterns.SubscriptionStatus { return s.inbox.Sta
 // Close implements patterns.Subscription.
 func (s *subscription) Close(ctx context.Context) error {
 	if s.closed.CompareAndSwap(false, true) {
-		s.l.order.Take("pubsub.unsubscribe", s.id)
+		s.l.Order.Take("pubsub.unsubscribe", s.id)
 		if s.group.retire(ctx, s) {
-			overlay.Sleep(ctx, s.l.cfg.Clock, "pubsub.sleep", lingerTime)
-			s.l.order.Take("pubsub.retired", s.id)
+			overlay.Sleep(ctx, s.l.Cfg.Clock, "pubsub.sleep", env.LingerTime)
+			s.l.Order.Take("pubsub.retired", s.id)
 		}
 		s.group.leave(s)
 		s.l.remove(s)

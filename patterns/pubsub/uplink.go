@@ -13,6 +13,8 @@ import (
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
+	"github.com/arke-mesh/arke/patterns/pubsub/fanout"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -24,25 +26,25 @@ type uplink struct {
 	last  atomic.Int64 // when it was used
 	asked atomic.Pointer[asked]
 
-	fanout                // its mu guards all below
-	to      *receiver     // nil = nobody
-	view    *cluster.View // that it was chosen by
-	run     uint16
-	rank    uint64  // serial of the last message
-	avoid   peer.ID // was lost
-	lostAt  int64   // when the last one was lost
-	without uint64  // messages that may be missing since
-	since   int64   // when old and young changed places last
-	old     uint64  // messages of the time before
-	young   uint64  // messages since
-	out     outgoing
+	fanout.Fanout                  // its mu guards all below
+	to            *fanout.Receiver // nil = nobody
+	view          *cluster.View    // that it was chosen by
+	run           uint16
+	rank          uint64  // serial of the last message
+	avoid         peer.ID // was lost
+	lostAt        int64   // when the last one was lost
+	without       uint64  // messages that may be missing since
+	since         int64   // when old and young changed places last
+	old           uint64  // messages of the time before
+	young         uint64  // messages since
+	out           fanout.Outgoing
 }
 
-func newUplink(b *base) *uplink {
+func newUplink(b *env.Base) *uplink {
 	u := &uplink{}
-	u.watch = b.cfg.Directory.Watch(clusterOf(rootForwards))
-	u.last.Store(b.now())
-	u.init(b, b.self, b.random.Uint64(), rootForwards, true)
+	u.watch = b.Cfg.Directory.Watch(env.ClusterOf(env.RootForwards))
+	u.last.Store(b.Now())
+	u.Init(b, b.Self, b.Random.Uint64(), env.RootForwards, true)
 	return u
 }
 
@@ -71,21 +73,21 @@ func asks(payload []byte) bool {
 
 // choose keeps the forwarder as long as it is one, or its link is broken and may
 // be back. mu is held, as for all that has no lock.
-func (u *uplink) choose() *receiver {
+func (u *uplink) choose() *fanout.Receiver {
 	v := u.watch.View()
-	if u.to != nil && (!v.Known || u.hop(u.to).link.Session() != 0 && u.to.hop.link.Suspect() && !u.again(v)) {
+	if u.to != nil && (!v.Known || u.Hop(u.to).Link.Session() != 0 && u.to.Hop.Link.Suspect() && !u.again(v)) {
 		return u.to
 	}
-	var best *receiver
+	var best *fanout.Receiver
 	for _, m := range v.Members {
-		if u.to != nil && m.Peer == u.to.peer && m.Incarnation == u.to.incarnation {
+		if u.to != nil && m.Peer == u.to.Peer && m.Incarnation == u.to.Incarnation {
 			return u.to
 		}
-		r := &receiver{peer: m.Peer, hash: hashNode(string(m.Peer)) * (u.hash | 1), addrs: m.Addrs, incarnation: m.Incarnation}
-		if m.Peer == u.self {
-			r.hash = 0 // the shortest way
+		r := &fanout.Receiver{Peer: m.Peer, Hash: env.HashNode(string(m.Peer)) * (u.Hash | 1), Addrs: m.Addrs, Incarnation: m.Incarnation}
+		if m.Peer == u.Self {
+			r.Hash = 0 // the shortest way
 		}
-		if best == nil || best.peer == u.avoid || r.hash < best.hash && r.peer != u.avoid {
+		if best == nil || best.Peer == u.avoid || r.Hash < best.Hash && r.Peer != u.avoid {
 			best = r
 		}
 	}
@@ -97,44 +99,44 @@ func (u *uplink) choose() *receiver {
 // is lost.
 func (u *uplink) again(v *cluster.View) bool {
 	return slices.ContainsFunc(v.Members, func(m *cluster.Member) bool {
-		return m.Peer == u.to.peer && m.Incarnation != u.to.incarnation
+		return m.Peer == u.to.Peer && m.Incarnation != u.to.Incarnation
 	})
 }
 
 // change takes another forwarder. It is told how much the one before may not
 // have passed on: what it got of late, or may still get, which will be late.
-func (u *uplink) change(to *receiver) {
+func (u *uplink) change(to *fanout.Receiver) {
 	if u.to != nil {
-		u.avoid, u.without = u.to.peer, u.lately()
-		u.old, u.young, u.lostAt = 0, 0, u.now
-		if h := u.to.hop; h != nil {
-			h.end()
-			delete(u.hops, u.to.peer)
+		u.avoid, u.without = u.to.Peer, u.lately()
+		u.old, u.young, u.lostAt = 0, 0, u.Now
+		if h := u.to.Hop; h != nil {
+			h.End()
+			delete(u.Hops, u.to.Peer)
 		}
 	}
 	u.to = to
 	if to != nil {
 		u.run++
-		to.run, to.number = wire.MakeRun(to.incarnation, u.run), u.recent()
+		to.Run, to.Number = wire.MakeRun(to.Incarnation, u.run), u.recent()
 		u.without = 0
 		u.appoint(to)
 	}
 }
 
 // appoint signs that messages of this node come through that forwarder from now on.
-func (u *uplink) appoint(to *receiver) {
+func (u *uplink) appoint(to *fanout.Receiver) {
 	f := security.RootForwarder{
-		Network: u.cfg.Network, Publisher: u.self, Incarnation: u.cfg.Incarnation, Forwarder: to.peer, Rank: u.rank,
+		Network: u.Cfg.Network, Publisher: u.Self, Incarnation: u.Cfg.Incarnation, Forwarder: to.Peer, Rank: u.rank,
 	}
-	f.Serial, f.Floor = u.serials.sign()
-	u.counts.signatures.Add(1)
-	u.out.forwarder = wire.RootForwarder{Signature: u.cfg.Key.SignRootForwarder(f), Serial: f.Serial, Floor: f.Floor, Rank: f.Rank}
+	f.Serial, f.Floor = u.Serials.Sign()
+	u.Counts.Signatures.Add(1)
+	u.out.Forwarder = wire.RootForwarder{Signature: u.Cfg.Key.SignRootForwarder(f), Serial: f.Serial, Floor: f.Floor, Rank: f.Rank}
 }
 
 // recent counts what may be missing since the last forwarder was lost. After a
 // while it is more likely that nobody listens.
 func (u *uplink) recent() uint64 {
-	if u.now-u.lostAt > int64(electionTime) {
+	if u.Now-u.lostAt > int64(env.ElectionTime) {
 		return 0
 	}
 	return u.without
@@ -149,24 +151,24 @@ func (u *uplink) lately() uint64 {
 // age forgets the messages that are not of late any more, unless the link is
 // broken: they may not have arrived.
 func (u *uplink) age() {
-	if u.now-u.since <= int64(recentTime) || u.to != nil && u.to.hop != nil && !u.to.hop.sound() {
+	if u.Now-u.since <= int64(env.RecentTime) || u.to != nil && u.to.Hop != nil && !u.to.Hop.Sound() {
 		return
 	}
-	if u.now-u.since > 2*int64(recentTime) {
+	if u.Now-u.since > 2*int64(env.RecentTime) {
 		u.young = 0
 	}
-	u.old, u.young, u.since = u.young, 0, u.now
+	u.old, u.young, u.since = u.young, 0, u.Now
 }
 
 // present is choose where nearly always nothing has changed. It looks at the clock only
 // if something has.
-func (u *uplink) present() *receiver {
+func (u *uplink) present() *fanout.Receiver {
 	r, v := u.to, u.watch.View()
-	if v == u.view && (r == nil || r.hop != nil && r.hop.sound()) {
+	if v == u.view && (r == nil || r.Hop != nil && r.Hop.Sound()) {
 		return r
 	}
-	if !u.ticked {
-		u.tick()
+	if !u.Ticked {
+		u.Tick()
 	}
 	u.view = v
 	return u.choose()
@@ -174,22 +176,22 @@ func (u *uplink) present() *receiver {
 
 // put sends one copy, and returns where it had no room. now is about what the
 // time is.
-func (u *uplink) put(now int64, topic string, c *content) *receiver {
-	n := uint64(c.number())
-	u.mu.Lock()
-	defer u.unlock()
-	u.now, u.ticked = max(now, u.now), true
-	u.last.Store(u.now)
+func (u *uplink) put(now int64, topic string, c *fanout.Content) *fanout.Receiver {
+	n := uint64(c.Number())
+	u.Mu.Lock()
+	defer u.Unlock()
+	u.Now, u.Ticked = max(now, u.Now), true
+	u.last.Store(u.Now)
 	r := u.present()
 	if r == nil {
 		u.without = u.recent() + n
 		return nil
 	}
-	u.used = u.now
+	u.Used = u.Now
 	o := &u.out
-	o.topic = topic
-	u.prepare(o, c, wire.Origin{Peer: string(u.self), Incarnation: u.cfg.Incarnation, Serial: u.rank + 1})
-	if u.direct(r, o) == full {
+	o.Topic = topic
+	u.Prepare(o, c, wire.Origin{Peer: string(u.Self), Incarnation: u.Cfg.Incarnation, Serial: u.rank + 1})
+	if u.Direct(r, o) == fanout.Full {
 		return r
 	}
 	u.rank += n
@@ -199,24 +201,24 @@ func (u *uplink) put(now int64, topic string, c *content) *receiver {
 }
 
 // send waits for room.
-func (u *uplink) send(ctx context.Context, topic string, c *content) error {
+func (u *uplink) send(ctx context.Context, topic string, c *fanout.Content) error {
 	done := func() {}
 	for {
-		r := u.put(u.base.now(), topic, c)
+		r := u.put(u.Base.Now(), topic, c)
 		done()
 		if r == nil {
 			return nil
 		}
-		u.lock()
-		w := u.stand(ctx, r, c.size(topic))
-		u.unlock()
+		u.Lock()
+		w := u.Stand(ctx, r, c.Size(topic))
+		u.Unlock()
 		var err error
-		done, err = w.wait(ctx, u.base)
-		u.lock()
-		u.waiters.away(w)
-		u.unlock()
+		done, err = w.Wait(ctx, u.Base)
+		u.Lock()
+		u.Waiters.Away(w)
+		u.Unlock()
 		if err != nil {
-			u.giveUp(c.number())
+			u.giveUp(c.Number())
 			return err
 		}
 	}
@@ -224,65 +226,65 @@ func (u *uplink) send(ctx context.Context, topic string, c *content) error {
 
 // giveUp leaves the forwarder without n messages.
 func (u *uplink) giveUp(n int) {
-	u.lock()
-	defer u.unlock()
+	u.Lock()
+	defer u.Unlock()
 	if u.to != nil {
-		u.to.number += uint64(n) // it is told with the next one
-		u.owe(u.to)
+		u.to.Number += uint64(n) // it is told with the next one
+		u.Owe(u.to)
 	}
-	u.drops.Add(dropLane, uint64(n))
+	u.Drops.Add(env.DropLane, uint64(n))
 }
 
 func (u *uplink) wouldBlock(size int) bool {
-	u.mu.Lock()
-	defer u.unlock()
-	u.ticked = false
+	u.Mu.Lock()
+	defer u.Unlock()
+	u.Ticked = false
 	if !u.ready.Load() {
 		return true
 	}
 	r := u.present()
-	return r != nil && !u.hop(r).hasRoom(size)
+	return r != nil && !u.Hop(r).HasRoom(size)
 }
 
 // event takes another forwarder if that one is lost, and tells it what may be
 // missing. A link that is broken has a moment to come back.
 func (u *uplink) event(ev overlay.PeerEvent) {
-	u.lock()
-	r := u.fanout.event(ev)
+	u.Lock()
+	r := u.Fanout.Event(ev)
 	switch {
 	case r == nil || r != u.to:
 	case ev.Type == overlay.LinkDown || ev.Type == overlay.DialFailed:
 		u.leave()
 	case ev.Type == overlay.LinkSuspect:
-		u.after("pubsub.doubt", doubtTime, func() {
-			u.lock()
-			defer u.unlock()
-			if r == u.to && !u.hop(r).sound() && u.others() {
+		u.After("pubsub.doubt", env.DoubtTime, func() {
+			u.Lock()
+			defer u.Unlock()
+			if r == u.to && !u.Hop(r).Sound() && u.others() {
 				u.leave()
 			}
 		})
 	}
-	woken := u.waiters.of(ev.Peer)
-	u.unlock()
-	u.wake(woken)
+	woken := u.Waiters.Of(ev.Peer)
+	u.Unlock()
+	fanout.Wake(u.Base, woken)
 }
 
 // others says whether there is another forwarder.
 func (u *uplink) others() bool {
-	return slices.ContainsFunc(u.watch.View().Members, func(m *cluster.Member) bool { return m.Peer != u.to.peer })
+	return slices.ContainsFunc(u.watch.View().Members, func(m *cluster.Member) bool { return m.Peer != u.to.Peer })
 }
 
 func (u *uplink) leave() {
 	u.change(nil)
 	if r := u.choose(); r != nil {
-		u.settle(r, 0)
+		u.Settle(r, 0)
 	}
 }
 
 // end lets go of everything.
 func (u *uplink) end() {
 	u.watch.Release()
-	u.lock()
-	defer u.unlock()
-	u.fanout.end()
+	u.Lock()
+	defer u.Unlock()
+	u.Fanout.End()
 }

@@ -179,9 +179,14 @@ func allowed(rule layer, path, target string) bool {
 // All share the parent's vocabulary and internal parts; beside that, request is
 // what the others that go to members stand upon: a push, a broadcast, a survey
 // and the opening of a tunnel are requests with an ending of their own. The
-// parts below a pattern never import it.
+// parts below a pattern never import it, nor one another, but for what they have in
+// common.
 func patternsLadder(path, target string) bool {
-	if target != "patterns/request" {
+	switch target {
+	case "patterns/request":
+	case "patterns/pubsub/env": // what the parts of topics have in common
+		return within(path, "patterns/pubsub")
+	default:
 		return false
 	}
 	switch path {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pubsub
+package fanout
 
 import (
 	"slices"
@@ -9,6 +9,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -17,23 +18,23 @@ import (
 // the way to it, finds that digest again: that is the proof which forwarders hand on.
 
 // signedNode is r as its publisher has signed it.
-func signedNode(r *receiver) security.PathNode {
-	return security.PathNode{Peer: r.peer, Run: r.run, Number: r.base}
+func signedNode(r *Receiver) security.PathNode {
+	return security.PathNode{Peer: r.Peer, Run: r.Run, Number: r.Base}
 }
 
 // branchDigests returns the digests of the branches into which a node cuts those
 // behind it.
 func branchDigests(behind []security.PathNode) []security.PathDigest {
-	heads := min(len(behind), fanOut)
+	heads := min(len(behind), env.FanOut)
 	out := make([]security.PathDigest, heads)
 	for i := range out {
-		out[i] = behind[i].Digest(digestOf(part(behind[heads:], i, heads)))
+		out[i] = behind[i].Digest(DigestOf(part(behind[heads:], i, heads)))
 	}
 	return out
 }
 
-// digestOf is what a node has for those behind it; nil if there are none.
-func digestOf(behind []security.PathNode) []byte {
+// DigestOf is what a node has for those behind it; nil if there are none.
+func DigestOf(behind []security.PathNode) []byte {
 	if len(behind) == 0 {
 		return nil
 	}
@@ -60,24 +61,25 @@ func join(d security.PathDigest, p *wire.PathPlace) (security.PathDigest, bool) 
 	return security.JoinPath(d, int(p.Index), int(p.Count), audit)
 }
 
-// lineage is the place of this node in the tree of somebody else, from which that of
+// Lineage is the place of this node in the tree of somebody else, from which that of
 // everybody behind it follows. It is immutable.
-type lineage struct {
+type Lineage struct {
 	proof  wire.PathProof // of this node
 	self   security.PathNode
 	behind []security.PathNode
 	ds     []security.PathDigest // of the branches they are cut into
 }
 
-func newLineage(self peer.ID, p *wire.Path) *lineage {
-	behind := nodesOf(p.Stops)
-	return &lineage{
+// NewLineage is the place that a path gives to self.
+func NewLineage(self peer.ID, p *wire.Path) *Lineage {
+	behind := NodesOf(p.Stops)
+	return &Lineage{
 		proof: p.Proof, self: security.PathNode{Peer: self, Run: p.Run, Number: p.Proof.Base}, behind: behind, ds: branchDigests(behind),
 	}
 }
 
-// nodesOf returns stops as they were signed.
-func nodesOf(stops []wire.Stop) []security.PathNode {
+// NodesOf returns stops as they were signed.
+func NodesOf(stops []wire.Stop) []security.PathNode {
 	out := make([]security.PathNode, 0, len(stops))
 	for i := range stops {
 		s := &stops[i]
@@ -87,7 +89,7 @@ func nodesOf(stops []wire.Stop) []security.PathNode {
 }
 
 // proofFor returns the proof of the node at that index among those behind this one.
-func (n *lineage) proofFor(at int) wire.PathProof {
+func (n *Lineage) proofFor(at int) wire.PathProof {
 	p := n.proof
 	p.Steps = slices.Clone(n.proof.Steps)
 	from, behind, ds := n.self, n.behind, n.ds
@@ -101,7 +103,7 @@ func (n *lineage) proofFor(at int) wire.PathProof {
 		p.Steps = append(p.Steps, wire.PathStep{Peer: string(from.Peer), Run: from.Run, Number: from.Number, Next: placeOf(ds, i)})
 		next := part(rest, i, heads)
 		if at < heads {
-			p.Base, p.Behind = behind[i].Number, digestOf(next)
+			p.Base, p.Behind = behind[i].Number, DigestOf(next)
 			return p
 		}
 		at -= heads + i*len(rest)/heads
@@ -110,14 +112,14 @@ func (n *lineage) proofFor(at int) wire.PathProof {
 	}
 }
 
-// trace returns the statement that the source has signed if the path is as its proof
+// Trace returns the statement that the source has signed if the path is as its proof
 // says, and the forwarders that it names, the nearest first.
-func trace(b *base, source peer.ID, p *wire.Path) (signed security.Path, via []peer.ID, ok bool) {
+func Trace(b *env.Base, source peer.ID, p *wire.Path) (signed security.Path, via []peer.ID, ok bool) {
 	behind := p.Proof.Behind
-	if len(p.Stops) > 0 && string(digestOf(nodesOf(p.Stops))) != string(behind) {
+	if len(p.Stops) > 0 && string(DigestOf(NodesOf(p.Stops))) != string(behind) {
 		return signed, nil, false
 	}
-	d := security.PathNode{Peer: b.self, Run: p.Run, Number: p.Proof.Base}.Digest(behind)
+	d := security.PathNode{Peer: b.Self, Run: p.Run, Number: p.Proof.Base}.Digest(behind)
 	for _, s := range slices.Backward(p.Proof.Steps) {
 		joined, ok := join(d, &s.Next)
 		if !ok {
@@ -127,45 +129,45 @@ func trace(b *base, source peer.ID, p *wire.Path) (signed security.Path, via []p
 		d = security.PathNode{Peer: peer.ID(s.Peer), Run: s.Run, Number: s.Number}.Digest(joined[:])
 	}
 	signed = security.Path{
-		Network: b.cfg.Network, Publisher: source, Incarnation: p.Proof.Incarnation, Session: p.Session,
-		Serial: p.Proof.Serial, Floor: p.Proof.Floor, Group: p.Group, Certificate: certificateHash(p.Proof.Certificate),
+		Network: b.Cfg.Network, Publisher: source, Incarnation: p.Proof.Incarnation, Session: p.Session,
+		Serial: p.Proof.Serial, Floor: p.Proof.Floor, Group: p.Group, Certificate: CertificateHash(p.Proof.Certificate),
 	}
 	signed.Nodes, ok = join(d, &p.Proof.Top)
 	return signed, via, ok
 }
 
-// signer signs what a publisher tells the heads of its branches. Its owner's lock
+// Signer signs what a publisher tells the heads of its branches. Its owner's lock
 // guards it.
-type signer struct {
-	*base
-	group     string
-	addressed uint64 // messages of the group, and those that are missing from others
+type Signer struct {
+	*env.Base
+	Group     string
+	Addressed uint64 // messages of the group, and those that are missing from others
 }
 
 // sign signs the paths of several branches at once, as they are now.
-func (s *signer) sign(session uint64, bs []*branch) {
+func (s *Signer) sign(session uint64, bs []*Branch) {
 	ds := make([]security.PathDigest, 0, len(bs))
-	rights, certificate := s.cfg.Rights.Version(), s.cfg.Rights.Certificate()
+	rights, certificate := s.Cfg.Rights.Version(), s.Cfg.Rights.Certificate()
 	for _, b := range bs {
 		b.compact()
 		b.rights = rights
-		b.signed, b.signedAt, b.fresh = slices.Clone(b.stops), s.addressed, true
-		behind := make([]security.PathNode, 0, len(b.signed))
-		for _, r := range b.signed {
-			r.base = r.number
+		b.Signed, b.signedAt, b.fresh = slices.Clone(b.Stops), s.Addressed, true
+		behind := make([]security.PathNode, 0, len(b.Signed))
+		for _, r := range b.Signed {
+			r.Base = r.Number
 			behind = append(behind, signedNode(r))
 		}
-		b.head.base = b.head.number
-		b.proof = wire.PathProof{Base: b.head.base, Behind: digestOf(behind), Incarnation: s.cfg.Incarnation, Certificate: certificate}
-		ds = append(ds, signedNode(b.head).Digest(b.proof.Behind))
+		b.Head.Base = b.Head.Number
+		b.proof = wire.PathProof{Base: b.Head.Base, Behind: DigestOf(behind), Incarnation: s.Cfg.Incarnation, Certificate: certificate}
+		ds = append(ds, signedNode(b.Head).Digest(b.proof.Behind))
 	}
 	path := security.Path{
-		Network: s.cfg.Network, Publisher: s.self, Incarnation: s.cfg.Incarnation, Session: session, Group: s.group,
-		Nodes: security.JoinPaths(ds), Certificate: certificateHash(certificate),
+		Network: s.Cfg.Network, Publisher: s.Self, Incarnation: s.Cfg.Incarnation, Session: session, Group: s.Group,
+		Nodes: security.JoinPaths(ds), Certificate: CertificateHash(certificate),
 	}
-	path.Serial, path.Floor = s.serials.sign()
-	signature := s.cfg.Key.SignPath(path)
-	s.counts.signatures.Add(1)
+	path.Serial, path.Floor = s.Serials.Sign()
+	signature := s.Cfg.Key.SignPath(path)
+	s.Counts.Signatures.Add(1)
 	for i, b := range bs {
 		b.proof.Serial, b.proof.Floor, b.proof.Top = path.Serial, path.Floor, placeOf(ds, i)
 		copy(b.proof.Signature[:], signature)
@@ -175,25 +177,33 @@ func (s *signer) sign(session uint64, bs []*branch) {
 // mustTell says whether the head of a branch has to be told who is behind it before
 // the next message: it does not know, or it may not, or what was signed will soon
 // not reach as far as the numbers are, or shows another certificate.
-func (s *signer) mustTell(b *branch, losses uint64) bool {
-	return b.forwards() && (!b.known || b.told != losses || len(b.skips) > maxSkips || s != nil && s.outdated(b))
+func (s *Signer) mustTell(b *Branch, losses uint64) bool {
+	return b.Forwards() && (!b.Known || b.told != losses || len(b.Skips) > env.MaxSkips || s != nil && s.outdated(b))
 }
 
-func (s *signer) outdated(b *branch) bool {
-	return s.addressed-b.signedAt > maxLead/2 || b.rights != s.cfg.Rights.Version()
+func (s *Signer) outdated(b *Branch) bool {
+	return s.Addressed-b.signedAt > env.MaxLead/2 || b.rights != s.Cfg.Rights.Version()
 }
 
 // unsigned returns b, and those of others that have to be told as well, if b has to
 // be signed.
-func (s *signer) unsigned(b *branch, others []*branch) (bs []*branch) {
+func (s *Signer) unsigned(b *Branch, others []*Branch) (bs []*Branch) {
 	if b.fresh && !s.outdated(b) {
 		return nil
 	}
 	bs = append(bs, b)
 	for _, o := range others {
-		if o != b && o.forwards() && !o.known && !o.fresh {
+		if o != b && o.Forwards() && !o.Known && !o.fresh {
 			bs = append(bs, o)
 		}
 	}
 	return bs
+}
+
+// CertificateHash stands for a certificate in what is signed; zero = there is none.
+func CertificateHash(certificate []byte) (h security.CertificateHash) {
+	if len(certificate) > 0 {
+		h = security.HashCertificate(certificate)
+	}
+	return h
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pubsub
+package env
 
 import (
 	"context"

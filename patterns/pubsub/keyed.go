@@ -5,76 +5,16 @@ package pubsub
 
 import (
 	"encoding/binary"
-	"fmt"
 	"iter"
 	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
 
-	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/wire"
-	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 	"github.com/arke-mesh/arke/security"
 )
-
-// groupKeys are those under which a group of topics is: the node's own, which stay with
-// it for life, or some that somebody has brought. Of those nothing is kept here.
-type groupKeys struct {
-	of     func(cluster string) *security.Cluster
-	wide   string            // the cluster of the group
-	own    *security.Cluster // nil = somebody has brought them
-	always bool              // everything is sealed
-}
-
-// now returns the keys. Who has brought them may have taken them back: then there are none.
-func (k *groupKeys) now() *security.Cluster {
-	if k.own != nil {
-		return k.own
-	}
-	return k.of(k.wide)
-}
-
-// gone says that there are none any more.
-func (k *groupKeys) gone() bool { return k.own == nil && k.now().CommonKey() == security.KeyID{} }
-
-// isUnder says whether the group of that name, which was made of those keys, is theirs:
-// what is no id of keys names none.
-func isUnder(group, keys string) bool {
-	_, id := name.CutRef(group)
-	return id == keys
-}
-
-// noKeys refuses a topic, or pattern.
-func noKeys(topic string) error {
-	return fmt.Errorf("%w: %.64q: nobody has brought these keys", patterns.ErrTopic, topic)
-}
-
-// common says whether whoever is in the network has the keys.
-func (k *groupKeys) common() bool { return k.own != nil && k.own.Derived() }
-
-// sealer names the key that seals now, if not everybody has it; else zeros.
-func (k *groupKeys) sealer() (id security.KeyID) {
-	if k.common() {
-		return id
-	}
-	return k.now().CommonKey()
-}
-
-// seals says whether what is published is sealed.
-func (k *groupKeys) seals() bool { return k.always || !k.common() }
-
-// label names the group to others: its first word, and the key that seals now, if not
-// everybody has it. What it is called here says nothing to others, who may have the key
-// in another set.
-func (k *groupKeys) label(group string) string {
-	if k.common() {
-		return group
-	}
-	word, _ := name.CutRef(group)
-	return name.Ref(word, k.sealer().String())
-}
 
 // secrecy is whether what a source publishes is for everybody in the network. It is
 // the one or the other for life, so that nobody who passes it on can mix the two.
@@ -143,7 +83,7 @@ func (l *local) holders(word string, key uint64) iter.Seq[*group] {
 		all := l.keyed[word] // it is never changed
 		l.mu.Unlock()
 		for _, g := range all {
-			if g.keys.now().Opens(idOf(key)) && !yield(g) {
+			if g.keys.Now().Opens(idOf(key)) && !yield(g) {
 				return
 			}
 		}
@@ -154,7 +94,7 @@ func (l *local) holders(word string, key uint64) iter.Seq[*group] {
 // = there are none.
 func (l *local) keyFor(word string, key uint64) *security.Cluster {
 	for g := range l.holders(word, key) {
-		return g.keys.now()
+		return g.keys.Now()
 	}
 	return nil
 }
@@ -163,7 +103,7 @@ func (l *local) keyFor(word string, key uint64) *security.Cluster {
 // subscriptions of whoever holds it, and of nobody else. nil = nobody does. Patterns
 // that begin with a wildcard are not among them.
 func (l *local) under(key uint64, topic string) (a *answer) {
-	for g := range l.holders(firstWord(topic), key) {
+	for g := range l.holders(env.FirstWord(topic), key) {
 		a = a.with(g.finder.answer(g.name, topic))
 	}
 	return a
@@ -199,7 +139,7 @@ func (l *local) hears(s *subject) (groups []string) {
 
 // enlist notes a group that is under keys which not everybody has. mu is held.
 func (l *local) enlist(g *group) {
-	if !g.root && !g.keys.common() {
+	if !g.root && !g.keys.Common() {
 		l.keyed[g.word] = append(slices.Clip(l.keyed[g.word]), g)
 	}
 }
@@ -263,26 +203,12 @@ func (l *local) heard(in *incoming, key uint64, topic []byte) *answer {
 
 // heardHere returns the subscriptions here that a message is for which is published on
 // this node with these keys, and was sealed with that one, if it was; nil = nobody's.
-func (l *local) heardHere(keys *groupKeys, key security.KeyID, topic string) *answer {
+func (l *local) heardHere(keys *env.GroupKeys, key security.KeyID, topic string) *answer {
 	switch {
 	case !l.any():
 		return nil
-	case keys.common():
+	case keys.Common():
 		return l.own.answer("", topic)
 	}
 	return l.under(numberOf(key), topic)
-}
-
-// CheckKeyedWord refuses first words whose topics can't have keys of their own. The error
-// wraps patterns.ErrTopic.
-func CheckKeyedWord(word string) error {
-	err := match.CheckTopic(word)
-	switch {
-	case err != nil:
-	case strings.Contains(word, "."):
-		err = fmt.Errorf("%w: %.64q: keys are those of a first word", patterns.ErrTopic, word)
-	case len(word) > maxKeyedWord:
-		err = fmt.Errorf("%w: %.64q: a first word that has keys has at most %d bytes", patterns.ErrTopic, word, maxKeyedWord)
-	}
-	return err
 }

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pubsub
+package env
 
 import (
+	"fmt"
 	"hash/fnv"
 	"sort"
 	"strings"
@@ -12,21 +13,22 @@ import (
 	"github.com/arke-mesh/arke/internal/match"
 	"github.com/arke-mesh/arke/internal/name"
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns"
 )
 
-// maxPayload bounds the interests that a lease carries, in bytes.
-const maxPayload = cluster.MaxPayload
+// MaxPayload bounds the interests that a lease carries, in bytes.
+const MaxPayload = cluster.MaxPayload
 
-// hashNode is how picks name a node.
-func hashNode(peer string) uint64 {
+// HashNode is how picks name a node.
+func HashNode(peer string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(peer))
 	return h.Sum64()
 }
 
-// hashQueue is how picks name a queue: the group of subscriptions to that
+// HashQueue is how picks name a queue: the group of subscriptions to that
 // pattern that share its name; 0 = none.
-func hashQueue(pattern, queue string) uint64 {
+func HashQueue(pattern, queue string) uint64 {
 	if queue == "" {
 		return 0
 	}
@@ -37,24 +39,25 @@ func hashQueue(pattern, queue string) uint64 {
 	return max(h.Sum64(), 1)
 }
 
-// clusterOf is the cluster in which those who listen to the group register.
-func clusterOf(group string) string {
+// ClusterOf is the cluster in which those who listen to the group register.
+func ClusterOf(group string) string {
 	word, keys := name.CutRef(group)
 	if len(word) > maxKeyedWord {
 		h := fnv.New64a()
 		h.Write([]byte(word))
-		word = strings.ToValidUTF8(word[:maxKeyedWord], "") + "~" + hex(h.Sum64())
+		word = strings.ToValidUTF8(word[:maxKeyedWord], "") + "~" + Hex(h.Sum64())
 	}
 	return name.Ref(Prefix+word, keys)
 }
 
-func hex(n uint64) string { return cluster.MemberID(n).String() }
+// Hex is a number as names of clusters and queues have it.
+func Hex(n uint64) string { return cluster.MemberID(n).String() }
 
-// coarsen makes interests, which are sorted and distinct, fit into maxBytes:
+// Coarsen makes interests, which are sorted and distinct, fit into maxBytes:
 // patterns that begin with the same words become one with > at the end, of
 // fewer words until they fit. Those of queues stay as they are; false means
 // that they alone do not fit.
-func coarsen(is []wire.Interest, maxBytes int) ([]wire.Interest, bool) {
+func Coarsen(is []wire.Interest, maxBytes int) ([]wire.Interest, bool) {
 	if wire.InterestsSize(is) <= maxBytes {
 		return is, true
 	}
@@ -103,14 +106,14 @@ func widen(pattern string, words int) string {
 	return strings.Join(append(parts[:words:words], ">"), ".")
 }
 
-// firstWord names the group of a topic.
-func firstWord(topic string) string {
+// FirstWord names the group of a topic.
+func FirstWord(topic string) string {
 	word, _, _ := strings.Cut(topic, ".")
 	return word
 }
 
-// legal drops interests whose patterns are none: they came from others.
-func legal(is []wire.Interest) []wire.Interest {
+// Legal drops interests whose patterns are none: they came from others.
+func Legal(is []wire.Interest) []wire.Interest {
 	out := is[:0]
 	for _, i := range is {
 		if match.CheckPattern(i.Pattern) == nil {
@@ -120,9 +123,9 @@ func legal(is []wire.Interest) []wire.Interest {
 	return out
 }
 
-// covered says whether one of the interests, without a queue, stands for all
+// Covered says whether one of the interests, without a queue, stands for all
 // that the pattern does, and asks for signatures, if that is to be.
-func covered(is []wire.Interest, pattern string, signed bool) bool {
+func Covered(is []wire.Interest, pattern string, signed bool) bool {
 	for _, i := range is {
 		if i.Queue == "" && (i.Signed || !signed) && covers(i.Pattern, pattern) {
 			return true
@@ -147,4 +150,18 @@ func covers(a, b string) bool {
 		}
 		a, b = restA, restB
 	}
+}
+
+// LentPrefix begins the names of the queues of gateways. Programs have none like that.
+const LentPrefix = "$"
+
+// IsLent says whether a queue is one of gateways.
+func IsLent(queue string) bool { return strings.HasPrefix(queue, LentPrefix) }
+
+// CheckQueue refuses the names of queues of gateways.
+func CheckQueue(queue string) error {
+	if IsLent(queue) {
+		return fmt.Errorf("%w: queue %q: names that begin with %s are reserved", patterns.ErrTopic, queue, LentPrefix)
+	}
+	return nil
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pubsub
+package fanout
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/script"
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
 // TestTreeScripts plays the stories in testdata/tree against the core that cuts
@@ -38,59 +39,59 @@ func TestTreeScripts(t *testing.T) {
 }
 
 type treeScript struct {
-	tree  tree
-	all   []*receiver
-	ranks map[*receiver]int
+	tree  Tree
+	all   []*Receiver
+	ranks map[*Receiver]int
 	salt  uint64
 }
 
-var scriptRanks = map[string]int{"linked": 0, "unlinked": 1, "doubted": 2, "lost": outOfTree}
+var scriptRanks = map[string]int{"linked": 0, "unlinked": 1, "doubted": 2, "lost": OutOfTree}
 
 func (s *treeScript) obey(d script.Step) []string {
-	one := func() *receiver { return s.all[d.Number(0)-1] }
+	one := func() *Receiver { return s.all[d.Number(0)-1] }
 	switch d.Cmd {
 	case "receivers":
-		*s = treeScript{ranks: make(map[*receiver]int), salt: d.NumberOf("publisher", 1)}
+		*s = treeScript{ranks: make(map[*Receiver]int), salt: d.NumberOf("publisher", 1)}
 		s.add(d.Number(0))
 	case "come":
 		s.add(d.Number(0))
-		s.tree.loose += d.Number(0)
+		s.tree.Loose += d.Number(0)
 	case "rank":
 		s.ranks[one()] = scriptRanks[d.Word(1)]
 	case "publish":
 		now := int64(d.TimeOf("at", 0))
-		if !s.tree.due(now) {
+		if !s.tree.Due(now) {
 			return []string{"the same tree"}
 		}
-		s.tree.grow(now, slices.Clone(s.all), s.rank, s.salt)
-		return s.show(s.tree.branches...)
+		s.tree.Grow(now, slices.Clone(s.all), s.rank, s.salt)
+		return s.show(s.tree.Branches...)
 	case "alter":
-		s.tree.stale = true
+		s.tree.Stale = true
 	case "replant":
-		old := make(map[*branch]string)
-		for _, b := range s.tree.branches {
+		old := make(map[*Branch]string)
+		for _, b := range s.tree.Branches {
 			old[b] = s.show(b)[0]
 		}
-		fresh := s.tree.replant(one().branch, s.rank, s.salt)
+		fresh := s.tree.Replant(one().Branch, s.rank, s.salt)
 		if fresh == nil {
-			return []string{"nobody is left", fmt.Sprintf("%d branches", len(s.tree.branches))}
+			return []string{"nobody is left", fmt.Sprintf("%d branches", len(s.tree.Branches))}
 		}
 		same := 0
-		for _, b := range s.tree.branches {
+		for _, b := range s.tree.Branches {
 			if old[b] == s.show(b)[0] {
 				same++
 			}
 		}
 		return append(s.show(fresh), fmt.Sprintf("%d branches as before", same))
 	case "leave":
-		one().leave()
+		one().Leave()
 	case "pass":
-		one().passBy(d.NumberOf("times", 1))
+		one().PassBy(d.NumberOf("times", 1))
 	case "message":
-		b := one().branch
+		b := one().Branch
 		var out []string
 		for _, skip := range b.skipList(nil) {
-			r := s.name(b.stops[skip.Index])
+			r := s.name(b.Stops[skip.Index])
 			if skip.Add == wire.SkipLeft {
 				out = append(out, r+" has left")
 			} else {
@@ -100,8 +101,8 @@ func (s *treeScript) obey(d script.Step) []string {
 		b.clearSkips()
 		return out
 	case "retell":
-		one().branch.compact()
-		return s.show(one().branch)
+		one().Branch.compact()
+		return s.show(one().Branch)
 	case "shape":
 		return []string{s.shape(d.T(), d.Number(0))}
 	default:
@@ -113,25 +114,25 @@ func (s *treeScript) obey(d script.Step) []string {
 func (s *treeScript) add(n int) {
 	for range n {
 		i := len(s.all) + 1
-		s.all = append(s.all, &receiver{peer: peer.ID(fmt.Sprintf("%07d", i)), hash: uint64(i)})
+		s.all = append(s.all, &Receiver{Peer: peer.ID(fmt.Sprintf("%07d", i)), Hash: uint64(i)})
 	}
 }
 
-func (s *treeScript) rank(r *receiver) int { return s.ranks[r] }
+func (s *treeScript) rank(r *Receiver) int { return s.ranks[r] }
 
-func (s *treeScript) name(r *receiver) string { return strconv.Itoa(slices.Index(s.all, r) + 1) }
+func (s *treeScript) name(r *Receiver) string { return strconv.Itoa(slices.Index(s.all, r) + 1) }
 
-func (s *treeScript) show(branches ...*branch) (out []string) {
+func (s *treeScript) show(branches ...*Branch) (out []string) {
 	for _, b := range branches {
-		line := fmt.Sprintf("path %d: %s", b.epoch, s.name(b.head))
-		if b.forwards() {
+		line := fmt.Sprintf("path %d: %s", b.Epoch, s.name(b.Head))
+		if b.Forwards() {
 			line += " ->"
 		}
-		for i, r := range b.stops {
+		for i, r := range b.Stops {
 			switch {
 			case r == nil:
 				line += " (left)"
-			case r.branch != b || r.index != i:
+			case r.Branch != b || r.Index != i:
 				line += " " + s.name(r) + " (elsewhere)"
 			default:
 				line += " " + s.name(r)
@@ -144,20 +145,20 @@ func (s *treeScript) show(branches ...*branch) (out []string) {
 
 // shape sends one message to n receivers with the product's own cutting.
 func (s *treeScript) shape(t *testing.T, n int) string {
-	rs := make([]*receiver, n)
+	rs := make([]*Receiver, n)
 	for i := range rs {
-		rs[i] = &receiver{}
+		rs[i] = &Receiver{}
 	}
 	deepest, widest := 0, 0
-	var send func(to []*receiver, hop int)
-	send = func(to []*receiver, hop int) {
-		branches := cut(to, fanOut)
+	var send func(to []*Receiver, hop int)
+	send = func(to []*Receiver, hop int) {
+		branches := Cut(to, env.FanOut)
 		widest = max(widest, len(branches))
 		for _, b := range branches {
-			b.head.round++
+			b.Head.round++
 			deepest = max(deepest, hop)
-			if b.forwards() {
-				send(b.stops, hop+1)
+			if b.Forwards() {
+				send(b.Stops, hop+1)
 			}
 		}
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pubsub
+package env
 
 import (
 	"slices"
@@ -16,8 +16,8 @@ type serials struct {
 	open []uint64 // guarded by mu; of messages that are still being published, in order
 }
 
-// take returns the serial of a message, which is done later.
-func (s *serials) take() uint64 {
+// Take returns the serial of a message, which is done later.
+func (s *serials) Take() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
@@ -25,8 +25,8 @@ func (s *serials) take() uint64 {
 	return s.last
 }
 
-// done says that a message has been given to all links.
-func (s *serials) done(serial uint64) {
+// Done says that a message has been given to all links.
+func (s *serials) Done(serial uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := slices.Index(s.open, serial); i >= 0 {
@@ -34,9 +34,9 @@ func (s *serials) done(serial uint64) {
 	}
 }
 
-// sign returns the serial of something that is signed, and one that is less than
+// Sign returns the serial of something that is signed, and one that is less than
 // those of all messages that are given to links from now on.
-func (s *serials) sign() (serial, floor uint64) {
+func (s *serials) Sign() (serial, floor uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++

@@ -1,40 +1,42 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pubsub
+package fanout
 
 import (
 	"slices"
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
+	"github.com/arke-mesh/arke/patterns/pubsub/env"
 )
 
-// picker chooses, for each queue that a message is for, the node that has it:
+// Picker chooses, for each queue that a message is for, the node that has it:
 // at random, in proportion to the subscriptions it has, among those that are
 // there, and that have room if one has.
-type picker struct {
-	random overlay.RandStream
-	self   uint64
-	live   func(*receiver) bool
-	nodes  []candidate // scratch
-	fit    []candidate // scratch: those of nodes that have room
+type Picker struct {
+	Random overlay.RandStream
+	Self   uint64
+	Live   func(*Receiver) bool
+	nodes  []Candidate // scratch
+	fit    []Candidate // scratch: those of nodes that have room
 	queues []uint64    // scratch
-	ferry  ferry
+	Ferry  Ferry
 }
 
-type candidate struct {
-	r      *receiver // nil = this node
+// Candidate is a node that a queue may pick, with the subscriptions it has there.
+type Candidate struct {
+	r      *Receiver // nil = this node
 	weight int
 }
 
-// pick appends to dst a pick for each queue among those who listen and this
+// Pick appends to dst a pick for each queue among those who listen and this
 // node's own, but for those that are served and those of gateways, and says for how many of them a message had no room. lacking is the
 // members of the first queue none of which has room in its lane.
-func (p *picker) pick(w *way, own []wire.Interest, served []uint64, room func(*receiver) bool, dst []wire.Pick) (picks []wire.Pick, lacking []*receiver, beyond int) {
-	p.queues = append(p.queues[:0], w.queues...)
+func (p *Picker) Pick(w *Way, own []wire.Interest, served []uint64, room func(*Receiver) bool, dst []wire.Pick) (picks []wire.Pick, lacking []*Receiver, beyond int) {
+	p.queues = append(p.queues[:0], w.Queues...)
 	for _, i := range own {
-		if q := hashQueue(i.Pattern, i.Queue); !isLent(i.Queue) && !slices.Contains(p.queues, q) {
+		if q := env.HashQueue(i.Pattern, i.Queue); !env.IsLent(i.Queue) && !slices.Contains(p.queues, q) {
 			p.queues = append(p.queues, q)
 		}
 	}
@@ -48,7 +50,7 @@ func (p *picker) pick(w *way, own []wire.Interest, served []uint64, room func(*r
 		}
 		switch {
 		case !ok:
-		case len(dst) < maxPicks:
+		case len(dst) < env.MaxPicks:
 			dst = append(dst, wire.Pick{Queue: q, Node: node})
 		default:
 			beyond++
@@ -59,10 +61,10 @@ func (p *picker) pick(w *way, own []wire.Interest, served []uint64, room func(*r
 
 // choose draws one that is live, or, if that has no room, one of those that have;
 // if there is none, the one that was drawn, and says who all lack room.
-func (p *picker) choose(q uint64, w *way, own []wire.Interest, room func(*receiver) bool) (node uint64, lacking []*receiver, ok bool) {
-	p.candidates(q, w, own, p.live)
+func (p *Picker) choose(q uint64, w *Way, own []wire.Interest, room func(*Receiver) bool) (node uint64, lacking []*Receiver, ok bool) {
+	p.candidates(q, w, own, p.Live)
 	if len(p.nodes) == 0 {
-		p.candidates(q, w, own, func(*receiver) bool { return true })
+		p.candidates(q, w, own, func(*Receiver) bool { return true })
 	}
 	if len(p.nodes) == 0 {
 		return 0, nil, false
@@ -78,37 +80,37 @@ func (p *picker) choose(q uint64, w *way, own []wire.Interest, room func(*receiv
 			}
 		}
 		if len(p.fit) == 0 {
-			return drawn.hash, lacking, true
+			return drawn.Hash, lacking, true
 		}
 		drawn = p.draw(p.fit)
 	}
 	if drawn == nil {
-		return p.self, nil, true
+		return p.Self, nil, true
 	}
-	return drawn.hash, nil, true
+	return drawn.Hash, nil, true
 }
 
 // candidates lists who has the queue.
-func (p *picker) candidates(q uint64, w *way, own []wire.Interest, usable func(*receiver) bool) {
+func (p *Picker) candidates(q uint64, w *Way, own []wire.Interest, usable func(*Receiver) bool) {
 	p.nodes = p.nodes[:0]
-	for _, in := range w.interests {
-		if in.queue == q && in.r.state.gone == 0 && in.weight > 0 && usable(in.r) {
-			p.nodes = append(p.nodes, candidate{in.r, in.weight})
+	for _, in := range w.Interests {
+		if in.Queue == q && in.R.State.Gone == 0 && in.weight > 0 && usable(in.R) {
+			p.nodes = append(p.nodes, Candidate{in.R, in.weight})
 		}
 	}
 	for _, i := range own {
-		if hashQueue(i.Pattern, i.Queue) == q {
-			p.nodes = append(p.nodes, candidate{nil, int(i.Weight)})
+		if env.HashQueue(i.Pattern, i.Queue) == q {
+			p.nodes = append(p.nodes, Candidate{nil, int(i.Weight)})
 		}
 	}
 }
 
-func (p *picker) draw(from []candidate) *receiver {
+func (p *Picker) draw(from []Candidate) *Receiver {
 	total := 0
 	for _, c := range from {
 		total += c.weight
 	}
-	n := p.random.IntN(total)
+	n := p.Random.IntN(total)
 	for _, c := range from {
 		if n -= c.weight; n < 0 {
 			return c.r
