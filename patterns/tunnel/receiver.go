@@ -44,7 +44,7 @@ func (r *receiver) deliver() (all bool) {
 		return false
 	}
 	s.delivering = true
-	t.do &^= changedIn
+	t.do.Drop(changedIn)
 	t.unlock()
 	n := r.try(c.data)
 	t.mu.Lock()
@@ -60,7 +60,7 @@ func (r *receiver) deliver() (all bool) {
 		s.in.First().from = int32(n)
 	}
 	if s.next() != errNothing {
-		t.do |= changedIn
+		t.do.Add(changedIn)
 	}
 	return all
 }
@@ -130,7 +130,7 @@ func (r *receiver) consumed(cost int) {
 		w.Resize(t.engine.now(), t.engine.budget)
 	}
 	if t.state.window.Grant() {
-		t.do |= giveCredit
+		t.do.Add(giveCredit)
 	}
 }
 

@@ -123,7 +123,7 @@ func (s *sender) leave() {
 		s.submit(wire.KindTunnelEnd, f)
 		t.engine.frames.put(f)
 		t.mu.Lock()
-		t.do |= t.state.told(e)
+		t.do.Add(t.state.told(e))
 	}
 	s.pass(t, "tunnel.send.next")
 }
@@ -271,12 +271,12 @@ func (s *sender) transmit(ctx context.Context, body []byte, flags uint8) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, overlay.ErrClosed):
-		t.do |= t.state.fail(patterns.ErrClosed, false)
+		t.do.Add(t.state.fail(patterns.ErrClosed, false))
 	case gaveUp && !errors.Is(err, overlay.ErrLinkDown):
 		t.state.out.Refund(size)
 		return late(ctx)
 	default:
-		t.do |= t.state.fail(patterns.ErrInterrupted, false)
+		t.do.Add(t.state.fail(patterns.ErrInterrupted, false))
 	}
 	return t.state.maySend()
 }
@@ -310,9 +310,9 @@ func (s *sender) standInLine(k wire.Kind, f *frame) {
 	t.remote.later(overlay.LaneBulk, k, func(err error) {
 		t.mu.Lock()
 		if err != nil {
-			t.do |= t.state.fail(patterns.ErrInterrupted, false)
+			t.do.Add(t.state.fail(patterns.ErrInterrupted, false))
 		}
-		t.do |= t.state.left()
+		t.do.Add(t.state.left())
 		t.unlock()
 	}, f.body())
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// todo is what is to be done after a step: once the tunnel's mutex is released,
-// so that nothing is called with it held.
+// todo is what is to be done after a step, once the tunnel's mutex is released.
 type todo uint8
 
 const (

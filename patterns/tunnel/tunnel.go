@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/arke-mesh/arke/internal/after"
 	"github.com/arke-mesh/arke/internal/credit"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
@@ -26,7 +27,7 @@ type Tunnel struct {
 	limit int // of a message that Receive returns, in bytes
 
 	mu       sync.Mutex // guards what follows
-	do       todo       // when mu is released
+	do       after.Set[todo]
 	state    state
 	parting  *wire.TunnelReset
 	serving  bool // its handler has not returned
@@ -76,7 +77,7 @@ func (t *Tunnel) CloseSend() error {
 	t.mu.Lock()
 	defer t.unlock()
 	if t.state.ends.err == nil {
-		t.do |= t.state.want(endingSend)
+		t.do.Add(t.state.want(endingSend))
 	}
 	return t.state.ends.err
 }
@@ -103,7 +104,7 @@ func (t *Tunnel) Reset(code patterns.Code, text string) error {
 // do not say otherwise.
 func (t *Tunnel) close() {
 	t.state.window.Read(t.state.drop())
-	t.do |= changedIn | t.state.want(endingClosed)
+	t.do.Add(changedIn | t.state.want(endingClosed))
 }
 
 // reset ends both directions at once, as the program here wants, and tells the
@@ -119,7 +120,7 @@ func (t *Tunnel) reset(c wire.TunnelCause, code patterns.Code, text string) {
 func (t *Tunnel) breakOff(m wire.TunnelReset, err error) {
 	if !t.state.over {
 		t.parting = &m
-		t.do |= sayReset | t.state.fail(err, true)
+		t.do.Add(sayReset | t.state.fail(err, true))
 	}
 }
 
@@ -133,7 +134,7 @@ func (t *Tunnel) end(cause wire.TunnelCause, err error) {
 // lose implements endpoint.
 func (t *Tunnel) lose(err error) {
 	t.mu.Lock()
-	t.do |= t.state.fail(err, false)
+	t.do.Add(t.state.fail(err, false))
 	t.unlock()
 }
 
@@ -151,7 +152,7 @@ func (t *Tunnel) hear(k wire.Kind, body []byte) (kept bool) {
 	if err == nil {
 		var do todo
 		do, err = t.state.hear(w, t.flags == wire.FlagOpener)
-		t.do |= do
+		t.do.Add(do)
 	}
 	switch {
 	case err != nil:
@@ -168,8 +169,8 @@ func (t *Tunnel) hear(k wire.Kind, body []byte) (kept bool) {
 
 // unlock releases mu and does what was decided under it.
 func (t *Tunnel) unlock() {
-	do := t.do
-	if t.do = 0; do == 0 {
+	do := t.do.Take()
+	if do == 0 {
 		t.mu.Unlock()
 		return
 	}
