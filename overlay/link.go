@@ -174,8 +174,7 @@ func (l *Link) lock() *Link {
 // unlock releases mu, then does what was decided under it: nothing that could
 // block, or call back, happens while mu is held.
 func (l *Link) unlock() {
-	do, news := l.after, l.events.waiting()
-	l.after = after.List{}
+	do, news := l.after.Take(), l.events.waiting()
 	l.mu.Unlock()
 	if news {
 		l.events.deliver(l.o.publish)
@@ -186,8 +185,7 @@ func (l *Link) unlock() {
 // release is unlock for what a subscriber may call: it delivers no events, for
 // that may be what is under way. Nothing that ends so may report one.
 func (l *Link) release() {
-	do := l.after
-	l.after = after.List{}
+	do := l.after.Take()
 	l.mu.Unlock()
 	do.Run()
 }

@@ -25,3 +25,19 @@ func TestWhatWasAddedIsDoneInOrderAndOnce(t *testing.T) {
 	do.Run()
 	require.Equal(t, []int{0, 1, 2, 3, 9}, done)
 }
+
+// TestWhatIsTakenIsNotDoneTwice proves that an owner's list is empty once somebody has
+// taken what was in it.
+func TestWhatIsTakenIsNotDoneTwice(t *testing.T) {
+	var owner after.List
+	var done []int
+	for i := range 2 {
+		owner.Add(func() { done = append(done, i) })
+	}
+	do := owner.Take()
+	owner.Add(func() { done = append(done, 9) })
+	do.Run()
+	require.Equal(t, []int{0, 1}, done)
+	owner.Run()
+	require.Equal(t, []int{0, 1, 9}, done)
+}

@@ -3,11 +3,7 @@
 
 package inbox
 
-import (
-	"context"
-
-	"github.com/arke-mesh/arke/internal/waitline"
-)
+import "context"
 
 // Close takes nothing new, refuses publishers that wait, and returns when all
 // that waited is delivered. If ctx ends before, what waits still is given up,
@@ -16,18 +12,16 @@ import (
 func (b *Inbox) Close(ctx context.Context) error {
 	b.mu.Lock()
 	b.closing = true
-	refused := b.refuseLocked()
+	b.refuseLocked()
 	if !b.busy && b.backlog.empty() {
-		b.mu.Unlock()
-		b.refused(refused)
+		b.unlock()
 		return nil
 	}
 	if b.idle == nil {
 		b.idle = make(chan struct{})
 	}
 	idle := b.idle
-	b.mu.Unlock()
-	b.refused(refused)
+	b.unlock()
 	select {
 	case <-idle:
 		return nil
@@ -51,12 +45,4 @@ func (b *Inbox) giveOver(ctx context.Context) error {
 		return nil
 	}
 	return ctx.Err()
-}
-
-// refused has publishers go on whose messages were not taken.
-func (b *Inbox) refused(ws []*waitline.Place) {
-	if len(ws) > 0 {
-		b.set.drops.Add(dropLate, uint64(len(ws)))
-		b.wake(ws)
-	}
 }

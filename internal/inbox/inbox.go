@@ -22,10 +22,10 @@ type Inbox struct {
 	key        uint64
 
 	mu      sync.Mutex
-	backlog backlog // guarded by mu
-	waiting waiting // guarded by mu
-	busy    bool    // guarded by mu; a worker has it, or it stands in line for one
-	closing bool    // guarded by mu
+	backlog backlog  // guarded by mu
+	waiting *waiting // guarded by mu; nil until somebody waited
+	busy    bool     // guarded by mu; a worker has it, or it stands in line for one
+	closing bool     // guarded by mu
 
 	// Lifecycle.
 	idle chan struct{} // guarded by mu; made by Close, closed when all is delivered or given up
@@ -49,7 +49,7 @@ func (b *Inbox) PutRun(r Run) {
 		}
 		return
 	}
-	unlock(b)
+	b.unlock()
 }
 
 // lockedPuts is how many are put under one lock: the worker may want it.
@@ -68,7 +68,7 @@ func (b *Inbox) putSome(r *Run, count int) {
 		n, why := b.putLocked(&p, sizeOf(&p))
 		dropped[why] += n
 	}
-	unlock(b)
+	b.unlock()
 	for why, n := range dropped {
 		if n > 0 {
 			b.set.drops.Add(dropReason(why), n)
@@ -92,15 +92,14 @@ func (b *Inbox) put(p *patterns.Publication, offer bool) bool {
 		b.mu.Unlock()
 		return false
 	}
-	b.takeAndUnlock(p, size)
+	b.takeLocked(p, size)
+	b.unlock()
 	return true
 }
 
-// takeAndUnlock is the end of all ways to put something.
-func (b *Inbox) takeAndUnlock(p *patterns.Publication, size int) {
-	dropped, why := b.putLocked(p, size)
-	unlock(b)
-	if dropped > 0 {
+// takeLocked is putLocked, and counts.
+func (b *Inbox) takeLocked(p *patterns.Publication, size int) {
+	if dropped, why := b.putLocked(p, size); dropped > 0 {
 		b.set.drops.Add(why, dropped)
 	}
 }
@@ -127,7 +126,7 @@ func (b *Inbox) Gap(g patterns.Gap) {
 		return
 	}
 	b.backlog.gap(g)
-	unlock(b)
+	b.unlock()
 }
 
 // Status counts since New.
@@ -140,20 +139,14 @@ func (b *Inbox) Status() patterns.SubscriptionStatus {
 	}
 }
 
-// startLocked says whether a worker has to be found, which is then up to the
-// caller.
-func (b *Inbox) startLocked() bool {
-	if b.busy || b.backlog.empty() {
-		return false
-	}
-	b.busy = true
-	return true
-}
-
-// unlock releases mu, and has a worker found if there is something for one.
-func unlock(b *Inbox) {
-	start := b.startLocked()
+// unlock releases mu, and then does what was decided under it: those go on who need
+// not wait any more, and a worker is found if there is something for one.
+func (b *Inbox) unlock() {
+	start := !b.busy && !b.backlog.empty()
+	b.busy = b.busy || start
+	do := b.waiting.over()
 	b.mu.Unlock()
+	do.Run()
 	if start {
 		b.set.start(b, false)
 	}
@@ -164,14 +157,13 @@ func unlock(b *Inbox) {
 func (b *Inbox) take() (p patterns.Publication, g *patterns.Gaps, ok bool) {
 	b.mu.Lock()
 	p, g, ok = b.backlog.take()
-	admitted := b.admitLocked()
+	b.admitLocked()
 	if !ok {
 		b.busy = false
 		b.backlog.waiting.release()
 		b.settleLocked()
 	}
-	b.mu.Unlock()
-	b.wake(admitted)
+	b.unlock()
 	return p, g, ok
 }
 

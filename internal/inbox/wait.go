@@ -6,6 +6,7 @@ package inbox
 import (
 	"context"
 
+	"github.com/arke-mesh/arke/internal/after"
 	"github.com/arke-mesh/arke/internal/waitline"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -19,52 +20,60 @@ type waiter struct {
 	ready chan struct{} // closed when it need not wait any more
 }
 
-// waiting is who waits for room.
+// waiting is who waits for room. The lock of the inbox guards it.
 type waiting struct {
-	line    *waitline.Line // nil until somebody did
+	line    waitline.Line
 	arrived uint64
+	do      after.List // wakes those whose wait is over
 }
 
 // any says whether somebody waits.
-func (w *waiting) any() bool { return w.line != nil && !w.line.Passable() }
+func (w *waiting) any() bool { return w != nil && !w.line.Passable() }
+
+// over takes out what wakes those whose wait is over.
+func (w *waiting) over() (do after.List) {
+	if w != nil {
+		do = w.do.Take()
+	}
+	return do
+}
 
 // joinLocked has a publisher wait.
 func (b *Inbox) joinLocked(p *patterns.Publication, size int) *waiter {
-	if b.waiting.line == nil {
-		b.waiting.line = new(waitline.Line)
+	if b.waiting == nil {
+		b.waiting = new(waiting)
 	}
 	w := &waiter{p: p, key: b.key<<12 | b.waiting.arrived&0xfff, ready: make(chan struct{})}
 	b.waiting.arrived++
-	w.Place = waitline.Place{Size: size, Granted: func() { b.backlog.push(p, size) }, Wake: func() { close(w.ready) }}
+	end := func() { close(w.ready) }
+	w.Place = waitline.Place{
+		Size: size, Granted: func() { b.backlog.push(p, size) },
+		Wake: func() { b.set.exec.Wake(overlay.ExecKey{Name: "inbox.admit", N: b.key}, end) },
+	}
 	b.waiting.line.Join(&w.Place)
 	return w
 }
 
-// admitLocked puts into the backlog what fits now, and returns whose it was.
-func (b *Inbox) admitLocked() (admitted []*waitline.Place) {
+// admitLocked puts into the backlog what fits now.
+func (b *Inbox) admitLocked() {
 	if !b.waiting.any() {
-		return nil
+		return
 	}
 	fits := func(size int) bool { ok, _ := b.backlog.room(size); return ok }
 	for p := b.waiting.line.Next(fits); p != nil; p = b.waiting.line.Next(fits) {
 		p.Granted()
-		admitted = append(admitted, p)
+		b.waiting.do.Add(p.Wake)
 	}
-	return admitted
 }
 
-// refuseLocked ends the waiting of all.
-func (b *Inbox) refuseLocked() []*waitline.Place {
+// refuseLocked ends the waiting of all: their messages are not taken.
+func (b *Inbox) refuseLocked() {
 	if !b.waiting.any() {
-		return nil
+		return
 	}
-	return b.waiting.line.Clear()
-}
-
-// wake has publishers go on.
-func (b *Inbox) wake(ws []*waitline.Place) {
-	for _, w := range ws {
-		b.set.exec.Wake(overlay.ExecKey{Name: "inbox.admit", N: b.key}, w.Wake)
+	for _, p := range b.waiting.line.Clear() {
+		b.waiting.do.Add(p.Wake)
+		b.set.drops.Inc(dropLate)
 	}
 }
 
@@ -95,7 +104,8 @@ func (b *Inbox) PutWait(ctx context.Context, p *patterns.Publication) error {
 		b.set.drops.Inc(dropLate)
 		return patterns.ErrClosed
 	case !b.blocksLocked(size):
-		b.takeAndUnlock(p, size)
+		b.takeLocked(p, size)
+		b.unlock()
 		return nil
 	}
 	w := b.joinLocked(p, size)
@@ -127,13 +137,8 @@ func (b *Inbox) giveUp(ctx context.Context, w *waiter) error {
 	}
 	b.waiting.line.Leave(&w.Place)
 	b.backlog.miss(w.p)
-	admitted := b.admitLocked() // smaller ones behind it
-	start := b.startLocked()
-	b.mu.Unlock()
-	b.wake(admitted)
+	b.admitLocked() // smaller ones behind it
 	b.set.drops.Inc(dropCancelled)
-	if start {
-		b.set.start(b, false)
-	}
+	b.unlock()
 	return ctx.Err()
 }
