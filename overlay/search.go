@@ -20,6 +20,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/after"
 	"github.com/arke-mesh/arke/internal/replacefile"
 )
 
@@ -44,9 +45,9 @@ type search struct {
 	timerCount uint64 // which timer counts
 	dirty      bool   // the book differs from the file
 	journal    *journal
-	news       []logLine // to be logged once mu is released
-	saveTimer  Timer     // set until the file is written
+	saveTimer  Timer // set until the file is written
 	keeping    keeping
+	do         after.List
 }
 
 func newSearch(b *base) *search {
@@ -100,8 +101,19 @@ func (s *search) reseed(addrs []string) {
 	s.lookLater()
 }
 
-// say has lines logged by step. mu is held.
-func (s *search) say(lines []logLine) { s.news = append(s.news, lines...) }
+// say has lines logged when mu is released. mu is held.
+func (s *search) say(lines []logLine) {
+	for _, l := range lines {
+		s.do.Add(func() { l.add(s.log) })
+	}
+}
+
+// unlock releases mu, and then does what was decided under it.
+func (s *search) unlock() {
+	do := s.do.Take()
+	s.mu.Unlock()
+	do.Run()
+}
 
 // link notes what became of a link, for the log. name is what its node is called, addr
 // where it is now.
@@ -110,26 +122,17 @@ func (s *search) link(e PeerEvent, name, addr string) {
 		return
 	}
 	s.mu.Lock()
+	defer s.unlock()
 	now := s.clock.Now()
-	var lines []logLine
 	switch e.Type {
 	case LinkUp:
-		lines = s.journal.linkUp(now, e.Peer, name)
+		s.say(s.journal.linkUp(now, e.Peer, name))
 	case LinkDown:
-		lines = s.journal.linkDown(now, e.Peer, e.Err)
+		s.say(s.journal.linkDown(now, e.Peer, e.Err))
 	case LinkSuspect:
 		s.journal.linkSuspect(now, e.Peer)
 	case LinkRecovered:
-		lines = s.journal.linkRecovered(now, e.Peer, addr)
-	}
-	s.mu.Unlock()
-	s.write(lines)
-}
-
-// write logs the lines.
-func (s *search) write(lines []logLine) {
-	for _, l := range lines {
-		l.add(s.log)
+		s.say(s.journal.linkRecovered(now, e.Peer, addr))
 	}
 }
 
@@ -191,25 +194,25 @@ func (s *search) met(p peer.ID, addrs []string) {
 // step lets f change the core, and does what the core then wants.
 func (s *search) step(f func(now time.Time)) {
 	s.mu.Lock()
+	defer s.unlock()
 	now := s.clock.Now()
 	f(now)
-	var dials []dial
 	if s.running {
-		var wake time.Time
-		dials, wake = s.core.poll(now)
+		dials, wake := s.core.poll(now)
 		s.setTimer(now, wake)
+		for _, d := range dials {
+			s.do.Add(func() { s.dialLater(d) })
+		}
 	}
 	s.drops.Add(dropCandidate, uint64(s.core.forgotten))
 	s.core.forgotten = 0
-	news := s.news
-	s.news = nil
-	s.mu.Unlock()
-	s.write(news)
-	for _, d := range dials {
-		s.wake("overlay/candidate", d.id, func() {
-			s.gate.Spawn(func() { s.dial(d) })
-		})
-	}
+}
+
+// dialLater has a candidate dialled.
+func (s *search) dialLater(d dial) {
+	s.wake("overlay/candidate", d.id, func() {
+		s.gate.Spawn(func() { s.dial(d) })
+	})
 }
 
 // setTimer has the core polled at wake; zero means not at all. mu is held.
@@ -273,14 +276,14 @@ func (s *search) save() {
 	list := s.book.latest(maxRemembered)
 	s.mu.Unlock()
 	var err error
-	var lines []logLine
 	if dirty {
 		err = writeRemembered(s.cfg.RememberFile, list)
 	}
 	s.mu.Lock()
+	defer s.unlock()
 	s.saveTimer = nil
 	if dirty {
-		lines = s.keeping.wrote(s.clock.Now(), err)
+		s.say(s.keeping.wrote(s.clock.Now(), err))
 	}
 	switch {
 	case err != nil:
@@ -289,8 +292,6 @@ func (s *search) save() {
 	case s.dirty:
 		s.saveIn(saveAfter)
 	}
-	s.mu.Unlock()
-	s.write(lines)
 }
 
 // maxBook is how many peers' addresses are kept.

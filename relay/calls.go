@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/arke-mesh/arke/internal/after"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/request"
@@ -311,20 +312,18 @@ func (s *calls) drain() { s.end(func(k *call) bool { return k.waiting }) }
 func (s *calls) endAll() { s.end(func(*call) bool { return true }) }
 
 func (s *calls) end(which func(*call) bool) {
-	var cancels []func()
+	var do after.List
 	s.mu.Lock()
 	for _, id := range slices.Sorted(maps.Keys(s.open)) {
 		if k := s.open[id]; which(k) {
 			k.ended = true
 			if k.cancel != nil {
-				cancels = append(cancels, k.cancel)
+				do.Add(k.cancel)
 			}
 		}
 	}
 	s.mu.Unlock()
-	for _, cancel := range cancels {
-		cancel()
-	}
+	do.Run()
 }
 
 // stop takes no calls any more; the channel is closed when the last one has its

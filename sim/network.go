@@ -15,6 +15,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/after"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
@@ -96,16 +97,14 @@ func (n *Network) release() {
 			h.proc.release()
 		}
 	}
-	var wakes []func()
+	var do after.List
 	for e := n.queue.pop(); e != nil; e = n.queue.pop() {
 		if e.key.kind == kindWake || e.key.kind == kindDialed {
-			wakes = append(wakes, e.apply)
+			do.Add(e.apply)
 		}
 	}
 	n.mu.Unlock()
-	for _, f := range wakes {
-		f()
-	}
+	do.Run()
 }
 
 // Seam returns the five interfaces of a new node on the host of that name,

@@ -16,6 +16,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/sec"
 
+	"github.com/arke-mesh/arke/internal/after"
 	"github.com/arke-mesh/arke/overlay/p2p/internal/mux"
 )
 
@@ -37,7 +38,7 @@ type secureConn struct {
 
 	// Guarded by mu.
 	mu        sync.Mutex
-	onConfirm []func()
+	onConfirm after.List
 }
 
 var _ sec.SecureConn = (*secureConn)(nil)
@@ -82,16 +83,13 @@ func (c *secureConn) Read(p []byte) (int, error) {
 func (c *secureConn) confirm() {
 	c.mu.Lock()
 	first := !c.heard.Swap(true)
-	calls := c.onConfirm
-	c.onConfirm = nil
+	do := c.onConfirm.Take()
 	c.mu.Unlock()
 	if !first {
 		return
 	}
 	close(c.confirmed)
-	for _, f := range calls {
-		f()
-	}
+	do.Run()
 }
 
 // whenConfirmed calls f once the peer is known to have admitted us: now, or
@@ -100,7 +98,7 @@ func (c *secureConn) whenConfirmed(f func()) {
 	c.mu.Lock()
 	heard := c.heard.Load()
 	if !heard {
-		c.onConfirm = append(c.onConfirm, f)
+		c.onConfirm.Add(f)
 	}
 	c.mu.Unlock()
 	if heard {
