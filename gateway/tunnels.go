@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/arke-mesh/arke/internal/after"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -134,9 +135,8 @@ type belt struct {
 	bytes *atomic.Uint64
 
 	mu    sync.Mutex
-	queue []load            // guarded by mu
-	busy  bool              // guarded by mu: somebody hands over
-	held  map[uint64][]load // guarded by mu: what is for tunnels that are not open yet
+	queue after.InOrder[load] // guarded by mu
+	held  map[uint64][]load   // guarded by mu: what is for tunnels that are not open yet
 }
 
 // load is one frame.
@@ -165,8 +165,8 @@ func (b *belt) Send(_ overlay.Lane, k wire.Kind, parts ...[]byte) error {
 		b.mu.Unlock()
 		return nil
 	}
-	b.queue = append(b.queue, load{k, body})
-	b.handOver()
+	b.queue.Add(load{k, body})
+	b.queue.Run(&b.mu, b.handOver)
 	return nil
 }
 
@@ -176,24 +176,8 @@ func (b *belt) SendLater(lane overlay.Lane, k wire.Kind, sent func(err error), p
 	return nil
 }
 
-// handOver is called with mu held, and releases it.
-func (b *belt) handOver() {
-	if b.busy {
-		b.mu.Unlock()
-		return
-	}
-	b.busy = true
-	for len(b.queue) > 0 {
-		next := b.queue[0]
-		b.queue[0] = load{}
-		b.queue = b.queue[1:]
-		b.mu.Unlock()
-		b.to.Handle(next.kind, next.body) // its memory is nobody else's, kept or not
-		b.mu.Lock()
-	}
-	b.busy, b.queue = false, nil
-	b.mu.Unlock()
-}
+// handOver gives a frame to the other node. Its memory is nobody else's, kept or not.
+func (b *belt) handOver(l load) { b.to.Handle(l.kind, l.body) }
 
 // hold keeps frames of a tunnel back until release.
 func (b *belt) hold(id uint64) {
@@ -207,7 +191,9 @@ func (b *belt) hold(id uint64) {
 
 func (b *belt) release(id uint64) {
 	b.mu.Lock()
-	b.queue = append(b.queue, b.held[id]...)
+	for _, l := range b.held[id] {
+		b.queue.Add(l)
+	}
 	delete(b.held, id)
-	b.handOver()
+	b.queue.Run(&b.mu, b.handOver)
 }
