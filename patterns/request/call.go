@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/arke-mesh/arke/cluster"
-	"github.com/arke-mesh/arke/internal/fifo"
+	"github.com/arke-mesh/arke/internal/after"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
@@ -28,10 +28,8 @@ type call struct {
 	*waiter // nil until a goroutine waits
 
 	mu     sync.Mutex
-	number uint64            // guarded by mu: of the request, which is that of its first attempt; 0 = none
-	busy   bool              // guarded by mu: somebody handles events
-	spare  bool              // guarded by mu: it is for another request when nobody is busy any more
-	queue  fifo.Queue[event] // guarded by mu: what others have brought meanwhile
+	number uint64               // guarded by mu: of the request, which is that of its first attempt; 0 = none
+	events after.InOrder[event] // guarded by mu
 
 	asking
 }
@@ -48,10 +46,10 @@ type asking struct {
 	first    attempt       // the one that most requests need
 	lapse    lapse         // in place if nobody else ends the request
 	timer    overlay.Timer // ends a pause
-	timers   int32         // number of the latest
 	moment   int64         // the time, if it was asked for since the event came; else 0
 	parts    parts         // of one that stands for many
 	began    int64         // when it came to be asked; 0 = it never did
+	timers   int32         // number of the latest timer
 	late     bool          // time is over, and a leaf's relay may still say what became of it
 	over     bool          // it has an outcome
 	memory   struct {      // so that most requests need no other
@@ -172,43 +170,36 @@ func (c *call) deliver(of uint64, a *attempt, r *wire.Reply, now int64) {
 
 // bring is post for an event that is meant for this request; it releases mu.
 func (c *call) bring(ev event) {
-	if c.busy {
-		c.queue.Push(ev)
+	if !c.events.Claim() {
+		c.events.Add(ev)
 		c.mu.Unlock()
 		return
 	}
-	c.busy = true
 	c.mu.Unlock()
-	for more := true; more; ev, more = c.next() {
-		if !c.over {
-			c.moment = 0
-			c.act(c.handle(ev))
-		}
-	}
-}
-
-// next returns what was brought meanwhile.
-func (c *call) next() (ev event, ok bool) {
+	c.take(ev)
 	c.mu.Lock()
-	if c.queue.Len() > 0 {
-		ev = c.queue.Pop()
-		c.mu.Unlock()
-		return ev, true
-	}
-	spare := c.spare
-	c.busy, c.spare = false, false
+	c.events.Finish(&c.mu, c.take)
+	released := c.number == 0
 	c.mu.Unlock()
-	if spare {
+	if released {
 		c.recycle()
 	}
-	return event{}, false
 }
 
-// release is called once the request is over and nobody needs what became of it.
+// take handles an event, unless the request is over.
+func (c *call) take(ev event) {
+	if !c.over {
+		c.moment = 0
+		c.act(c.handle(ev))
+	}
+}
+
+// release is called once the request is over and nobody needs what became of it. The
+// call is for another one when nobody handles events any more.
 func (c *call) release() {
 	c.mu.Lock()
-	busy := c.busy
-	c.number, c.spare = 0, busy
+	busy := c.events.Busy()
+	c.number = 0
 	c.mu.Unlock()
 	if !busy {
 		c.recycle()
