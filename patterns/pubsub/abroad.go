@@ -9,6 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/after"
 	"github.com/arke-mesh/arke/internal/crowd"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
@@ -43,9 +44,9 @@ type stream struct {
 	into delivery
 
 	mu    sync.Mutex
-	order passage         // guarded by mu
-	last  int64           // guarded by mu; when something came
-	todo  inOrder[landed] // guarded by mu
+	order passage               // guarded by mu
+	last  int64                 // guarded by mu; when something came
+	todo  after.InOrder[landed] // guarded by mu
 	do    func(landed)
 }
 
@@ -142,8 +143,8 @@ func (t *abroad) land(by peer.ID, root bool, c *wire.Crossed, a *answer, tail []
 	} else if c.Kind == wire.CrossedMessage {
 		t.Drops.Inc(env.DropLate)
 	}
-	s.todo.add(l)
-	s.todo.run(&s.mu, s.do)
+	s.todo.Add(l)
+	s.todo.Run(&s.mu, s.do)
 }
 
 // groupsOf are those whose subscriptions are told of what is missing.

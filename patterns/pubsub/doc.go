@@ -256,5 +256,5 @@
 // source, and for each group that is listened to; each owns all below it, and
 // none is held while another one is taken, but for that of a map of them that is
 // swept. What a source decides is done after its lock was released, in order
-// (inorder.go).
+// (after.InOrder).
 package pubsub

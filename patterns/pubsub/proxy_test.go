@@ -89,7 +89,7 @@ func TestAProxyGetsOneCallForEachMessage(t *testing.T) {
 func (s *source) retireAll() {
 	s.mu.Lock()
 	s.retire(&s.runs[len(s.runs)-1])
-	s.todo.run(&s.mu, s.do)
+	s.todo.Run(&s.mu, s.do)
 }
 
 func TestAProxysOptionsAreThoseOfSubscriptions(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/after"
 	"github.com/arke-mesh/arke/internal/crowd"
 	"github.com/arke-mesh/arke/internal/replay"
 	"github.com/arke-mesh/arke/internal/wire"
@@ -44,13 +45,13 @@ type rootOrders struct {
 // is late: it is among what the later one was told may be missing.
 type rootOrder struct {
 	mu      sync.Mutex
-	newest  rank               // guarded by mu; delivered
-	last    int64              // guarded by mu
-	todo    inOrder[*incoming] // guarded by mu
-	chosen  chosen             // guarded by mu; the forwarder of the publisher
-	floor   uint64             // guarded by mu; of the first forwarder in this life of it
-	sealed  uint64             // guarded by mu; the life that seals are of
-	seals   replay.Window      // guarded by mu
+	newest  rank                     // guarded by mu; delivered
+	last    int64                    // guarded by mu
+	todo    after.InOrder[*incoming] // guarded by mu
+	chosen  chosen                   // guarded by mu; the forwarder of the publisher
+	floor   uint64                   // guarded by mu; of the first forwarder in this life of it
+	sealed  uint64                   // guarded by mu; the life that seals are of
+	seals   replay.Window            // guarded by mu
 	authors authorship
 
 	do   func(*incoming)
@@ -183,18 +184,19 @@ func (t *rootOrders) deliver(in *incoming) {
 	}
 	switch {
 	case late == in.m.Count:
-	case o.todo.claim():
+	case o.todo.Claim():
 		o.newest = last
 		o.mu.Unlock()
 		t.deliverTo(o, in)
 		o.mu.Lock()
-		o.todo.finish(&o.mu, o.do)
+		o.todo.Finish(&o.mu, o.do)
+		o.mu.Unlock()
 		return
 	default:
 		o.newest = last
-		o.todo.add(in.keep())
+		o.todo.Add(in.keep())
 	}
-	o.todo.run(&o.mu, o.do)
+	o.todo.Run(&o.mu, o.do)
 }
 
 func (t *rootOrders) deliverTo(o *rootOrder, in *incoming) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/after"
 	"github.com/arke-mesh/arke/internal/crowd"
 	"github.com/arke-mesh/arke/internal/replay"
 	"github.com/arke-mesh/arke/internal/wire"
@@ -68,13 +69,13 @@ type source struct {
 	into delivery
 
 	mu      sync.Mutex
-	runs    []run                    // guarded by mu; the last one is not over
-	todo    inOrder[step[*incoming]] // guarded by mu
-	timer   overlay.Timer            // guarded by mu; nil = not set
-	due     int64                    // guarded by mu; when it fires
-	last    int64                    // guarded by mu; when something came
-	gone    bool                     // guarded by mu; it was told that the source is lost
-	trust   belief                   // guarded by mu; in forwarders
+	runs    []run                          // guarded by mu; the last one is not over
+	todo    after.InOrder[step[*incoming]] // guarded by mu
+	timer   overlay.Timer                  // guarded by mu; nil = not set
+	due     int64                          // guarded by mu; when it fires
+	last    int64                          // guarded by mu; when something came
+	gone    bool                           // guarded by mu; it was told that the source is lost
+	trust   belief                         // guarded by mu; in forwarders
 	authors authorship
 	life    uint64        // guarded by mu; of the source, if a path or a seal has told it
 	seals   replay.Window // guarded by mu; of its sealed messages
@@ -380,7 +381,7 @@ func (s *source) takeGrant(g grant, certificate []byte) bool {
 	if r, over := s.run(g.run); ok && lied && !over {
 		s.of.Drops.Add(env.DropNotNamed, 1+r.seq.restart(max(g.base, r.own)))
 	}
-	s.todo.run(&s.mu, s.do)
+	s.todo.Run(&s.mu, s.do)
 	return ok
 }
 
@@ -401,24 +402,25 @@ func (s *source) offer(number uint32, first uint64, size int, in incoming, own b
 		r.seq.tell(s.last, first+count-1)
 		s.advance(r)
 	case r.seq.pass(first, count):
-		if s.todo.claim() {
+		if s.todo.Claim() {
 			s.mu.Unlock()
 			s.now = in
 			s.of.arrived(s, &s.now)
 			kept = s.now.kept
 			s.now.m = wire.Publish{}
 			s.mu.Lock()
-			s.todo.finish(&s.mu, s.do)
+			s.todo.Finish(&s.mu, s.do)
+			s.mu.Unlock()
 			return kept
 		}
-		s.todo.add(step[*incoming]{item: in.keep()})
+		s.todo.Add(step[*incoming]{item: in.keep()})
 	case r.seq.offer(s.last, first, count, size, in.keep()):
 		s.advance(r)
 	default:
 		s.of.Drops.Add(env.DropLate, count)
 		late = own && s.doubts(number, first+count-1)
 	}
-	s.todo.run(&s.mu, s.do)
+	s.todo.Run(&s.mu, s.do)
 	if late {
 		s.of.doubt(s.key.peer, s.key.session)
 	}
@@ -442,7 +444,7 @@ func (s *source) tell(number uint32, count uint64) {
 	r, _ := s.run(number)
 	r.seq.tell(s.last, count)
 	s.advance(r)
-	s.todo.run(&s.mu, s.do)
+	s.todo.Run(&s.mu, s.do)
 }
 
 // lost takes in that the source's process is gone, or out of reach: if it was
@@ -452,9 +454,9 @@ func (s *source) lost(now int64) {
 	s.mu.Lock()
 	if !s.gone {
 		s.gone = true
-		s.todo.add(step[*incoming]{skip: int(min(1, (now-s.last)/int64(env.IdleTime)))})
+		s.todo.Add(step[*incoming]{skip: int(min(1, (now-s.last)/int64(env.IdleTime)))})
 	}
-	s.todo.run(&s.mu, s.do)
+	s.todo.Run(&s.mu, s.do)
 }
 
 // expire looks whether a hole has been waited for long enough.
@@ -462,7 +464,7 @@ func (s *source) expire() {
 	s.mu.Lock()
 	s.timer = nil
 	s.advance(&s.runs[len(s.runs)-1])
-	s.todo.run(&s.mu, s.do)
+	s.todo.Run(&s.mu, s.do)
 }
 
 // step does what was decided. The lock is not held.
@@ -520,7 +522,7 @@ func (s *source) advance(r *run) {
 			r.seq.wait = int64(s.of.AtLeast(env.HoleTime, env.HoleTrips))
 		}
 	}
-	s.todo.todo = r.seq.advance(now, s.todo.todo)
+	s.todo.Append(func(todo []step[*incoming]) []step[*incoming] { return r.seq.advance(now, todo) })
 	if r.seq.late > 0 {
 		s.of.Drops.Add(env.DropLate, r.seq.late)
 		r.seq.late = 0
