@@ -41,7 +41,9 @@
 //
 // Two nodes apart, a member is known one round trip after it asked; so is a
 // broken link. When the anchors change, members and watchers go over to the new
-// ones before they leave the old ones.
+// ones before they leave the old ones. A member can be faster than a watcher: whom an old
+// anchor let go of stays in the view until a majority of the new ones has told, for 3 s
+// or eight round trips at the longest (moving.go).
 //
 // # Who anchors
 //

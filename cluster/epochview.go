@@ -34,6 +34,7 @@ type epochView struct {
 	anchorSet   *anchorSet
 	anchorViews []*anchorView // current anchors by distance, then old ones
 	told        time.Time     // since when the current anchors have all told; zero = they have not
+	movers      movers        // that may have gone over to other anchors; nil = nobody
 }
 
 // advance does for s whatever can be done now: watch the anchors that have not
@@ -59,6 +60,7 @@ func (k *watcher) advance(now time.Time, s *epochView) {
 		}
 		told = told && (c.fresh || c.witness)
 	}
+	awaitMovers(now, k, s)
 	k.dropOld(now, s, told)
 }
 
@@ -88,7 +90,7 @@ func (k *watcher) matchAnchors(s *epochView) {
 
 func (k *watcher) ask(now time.Time, s *epochView, c *anchorView) {
 	k.seq++
-	c.seq, c.asked, c.coming = k.seq, true, nil
+	c.seq, c.asked, c.sent, c.coming = k.seq, true, now, nil
 	k.claims.set(now, c.peer, &c.stake, stake{waits: true, stands: c.stake.stands, watch: true, sum: c.stake.sum})
 	c.next = now.Add(backoff(k.rng, c.tries, watchFirst, watchLongest))
 	c.tries++
@@ -158,7 +160,9 @@ type anchorView struct {
 	seq     uint64
 	number  uint64 // of the last Delta
 	tries   int
-	next    time.Time // when to watch again; zero = the watch stands
+	sent    time.Time     // the last Watch
+	trip    time.Duration // from the last Watch that was answered to the answer
+	next    time.Time     // when to watch again; zero = the watch stands
 	stake   stake
 
 	set    map[leaseKey]listed
@@ -207,6 +211,7 @@ func (k *watcher) snapshot(now time.Time, from peer.ID, m *snapshotMsg) {
 	}
 	if c.coming == nil {
 		c.coming = make(map[leaseKey]listed)
+		c.trip = now.Sub(c.sent)
 	}
 	for i := range m.leases {
 		s.list(c.coming, &m.leases[i])
@@ -216,6 +221,9 @@ func (k *watcher) snapshot(now time.Time, from peer.ID, m *snapshotMsg) {
 	}
 	old := c.set
 	c.replace()
+	for key := range c.lost {
+		letGo(now, k, s, c, old[key])
+	}
 	k.news(now, c.set, old)
 	c.settled, c.sharded = m.settled, m.sharded
 	c.tries, c.next = 0, time.Time{}
@@ -291,6 +299,7 @@ func (k *watcher) delta(now time.Time, from peer.ID, m *deltaMsg) {
 		if l, ok := c.set[r.leaseKey]; ok && l.incarnation <= r.incarnation {
 			delete(c.set, r.leaseKey)
 			c.lost[r.leaseKey] = r.incarnation
+			letGo(now, k, s, c, l)
 		}
 	}
 	if c.old || len(s.anchorViews) > len(s.anchorSet.anchors) {

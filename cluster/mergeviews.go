@@ -41,23 +41,30 @@ func (b *listing) add(s *epochView, d *verified) {
 
 // mergeViews merges what all anchors say, under all ids. Under one id a member lives
 // if any anchor lists it and no majority of the current ones has lost it; it
-// lives if it does under any id. The newest incarnation of a node wins, since
+// lives if it does under any id. So does one that may be on its way to other anchors,
+// though nobody lists it. The newest incarnation of a node wins, since
 // what it was before is gone with its process, and in it the newest record: an
 // anchor that tells an older one changes nothing. The order is arbitrary.
 func mergeViews(epochViews []*epochView) []*merged {
 	newest := make(map[peer.ID]uint64)
 	best := make(map[leaseKey]*listing)
+	add := func(s *epochView, d *verified) {
+		newest[d.peer] = max(newest[d.peer], d.incarnation)
+		b := best[d.leaseKey]
+		if b == nil {
+			b = &listing{verified: d}
+			best[d.leaseKey] = b
+		}
+		b.add(s, d)
+	}
 	for _, s := range epochViews {
 		for _, c := range s.anchorViews {
-			for key, l := range c.set {
-				newest[key.peer] = max(newest[key.peer], l.incarnation)
-				b := best[key]
-				if b == nil {
-					b = &listing{verified: l.verified}
-					best[key] = b
-				}
-				b.add(s, l.verified)
+			for _, l := range c.set {
+				add(s, l.verified)
 			}
+		}
+		for _, m := range s.movers {
+			add(s, m.verified)
 		}
 	}
 	out := make([]*merged, 0, len(best))
@@ -104,6 +111,9 @@ func (s *epochView) vote(d *verified) (alive, suspect, surely bool) {
 			lost++
 			otherLost = otherLost || s.anchorSet.isOther(c.peer)
 		}
+	}
+	if s.movers.has(d) { // where it went it may be listed
+		listed++
 	}
 	if listed == 0 || (!firstHand && s.anchorSet.decides(lost, otherLost)) {
 		return false, false, false

@@ -205,6 +205,9 @@ func (k *watcher) flush(now time.Time) {
 // refresh publishes w's view if it is another one now.
 func (k *watcher) refresh(now time.Time, w *watchedCluster) {
 	w.reach(now, k)
+	for _, s := range w.epochViews {
+		s.movers.settle(now, s)
+	}
 	found := joinWays(k, mergeViews(w.epochViews))
 	v := &View{pool: w.view.pool}
 	members := make(map[leaseKey]*Member, len(found))

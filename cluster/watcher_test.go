@@ -191,6 +191,49 @@ func TestOldAnchorIsNotBelievedForEver(t *testing.T) {
 	}
 }
 
+// Who leaves an old anchor may have gone over to the new ones, which have not told us
+// yet: over a long way a member can follow them sooner than we do.
+func TestMemberThatMovesIsNotLost(t *testing.T) {
+	moves := func(trip time.Duration, suspect bool) *rig {
+		g := newRigNear(t, []string{"A", "B", "C"}, "D")
+		g.up("D")
+		g.looksFor("geo")
+		g.after(trip)
+		e := g.lease("geo", "E", 1, 1)
+		e.suspect = suspect
+		g.tells("D", true, e)
+		g.table = []string{"A", "B", "C"}
+		g.do(tableEvent{})
+		g.up("A", "B", "C")
+		g.delta("D", 1, nil, g.gone("E", 1))
+		return g
+	}
+
+	g := moves(0, false)
+	require.Equal(t, "1@E=live", g.shows())
+	g.tells("A", false, g.lease("geo", "E", 1, 1))
+	g.tells("B", false)
+	require.Equal(t, "1@E=live", g.shows(), "A lists it")
+
+	g = moves(0, false)
+	g.tells("A", false)
+	require.Equal(t, "1@E=live", g.shows())
+	g.tells("B", false)
+	require.Equal(t, "unknown", g.shows(), "a majority does not list it")
+	g.tells("C", false, g.lease("geo", "E", 1, 2))
+	require.Equal(t, "1@E=live", g.shows())
+
+	for trip, stays := range map[time.Duration]time.Duration{0: breakAfter, 800 * time.Millisecond: breakTrips * 800 * time.Millisecond} {
+		g = moves(trip, false)
+		g.after(stays - 1)
+		require.Equal(t, "1@E=live", g.shows())
+		g.after(1)
+		require.Equal(t, "unknown", g.shows(), "nobody tells")
+	}
+
+	require.Equal(t, "unknown", moves(0, true).shows(), "its session ended")
+}
+
 // A member whose own link fails is unreachable while anchors list it, is
 // dialled in the background, and back when its link is.
 func TestUnreachableMemberComesBack(t *testing.T) {
