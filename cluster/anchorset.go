@@ -105,7 +105,7 @@ func (f *finder) decide(now time.Time, g *anchorSet) (changed bool) {
 func (f *finder) unchangedSince(g *anchorSet) time.Time {
 	since := f.changed
 	for _, c := range f.recent {
-		matters := !slices.Contains(g.local, c.peer) || f.peers.failing(c.peer) || f.peers.suspect(c.peer)
+		matters := !slices.Contains(g.local, c.peer) || f.peers.failing(c.peer) || f.peers.silent(c.peer)
 		if matters && c.at.After(since) && g.concerns(f.peers, c.placed) {
 			since = c.at
 		}
@@ -461,7 +461,9 @@ func (g *anchorSet) toldBy(p peer.ID) int {
 // table, its lookups, its links. Whom others name is dialled, and counts once
 // there is a link: if nodes passed on hearsay as their own knowledge, the name
 // of a dead peer would go round for ever. A silent peer is none while it is
-// silent: nobody need wait until its link is given up.
+// silent: nobody need wait until its link is given up. One that was only just missed
+// still is: mostly its connection broke, the next one goes on where that ended, and
+// whoever takes its place for this moment knows nothing yet.
 func (g *anchorSet) decide(now time.Time, r *peerTable) bool {
 	heard := g.heard()
 	all := slices.Concat(g.local, heard.found)
@@ -471,7 +473,7 @@ func (g *anchorSet) decide(now time.Time, r *peerTable) bool {
 	usable := 0
 	for p := range r.linked.near(placeOfID(g.cid)) { // those beyond can't be anchors
 		all = append(all, p)
-		if !r.suspect(p) {
+		if !r.silent(p) {
 			usable++
 		}
 		if usable == anchorCount {
@@ -485,7 +487,7 @@ func (g *anchorSet) decide(now time.Time, r *peerTable) bool {
 		switch {
 		case len(anchors) == anchorCount:
 			beyond = append(beyond, p)
-		case !r.suspect(p) && (r.session(p) != 0 || (known && !r.failing(p))):
+		case !r.silent(p) && (r.session(p) != 0 || (known && !r.failing(p))):
 			anchors = append(anchors, p)
 		case len(barred) < nearestCount:
 			barred = append(barred, p)

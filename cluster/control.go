@@ -65,7 +65,7 @@ func newControl(now time.Time, cfg controlConfig) *control {
 		self: cfg.key.PeerID(), network: cfg.network, key: cfg.key, verify: security.VerifyLease,
 		out: out, rng: &rng, drops: cfg.drops, certificates: cfg.certificates,
 	}
-	b.peers = newPeerTable(b.self, cfg.addrs, &rng, out)
+	b.peers = newPeerTable(b.self, cfg.addrs, &rng, out, cfg.trip)
 	b.finder = newFinder(now, b.peers, &rng, out, cfg.nearest, cfg.trip)
 	b.claims = &claims{base: b, at: make(map[peer.ID]*claim)}
 	b.epochs = &epochTable{self: b.self, keys: cfg.keys, terms: make(map[string]*term)}
@@ -157,9 +157,11 @@ func (c *control) spread(now time.Time) {
 	for {
 		switch {
 		case len(c.peers.events) > 0:
-			p := c.peers.events[0]
+			p := c.peers.events[0].peer
+			if !c.peers.events[0].blink {
+				c.finder.peerChanged(now, p)
+			}
 			c.peers.events = c.peers.events[1:]
-			c.finder.peerChanged(now, p)
 			c.anchor.peerChanged(p)
 			c.registrar.peerChanged(now, p)
 			c.watcher.peerChanged(now, p)
@@ -252,7 +254,7 @@ func (c *control) link(now time.Time, e PeerEvent) {
 		if !on {
 			c.peers.seen(e.Peer, e.Addr)
 		}
-		c.peers.setSuspect(e.Peer, on)
+		c.peers.setSuspect(now, e.Peer, on)
 		c.anchor.suspected(e.Peer, on)
 	case PeerDialFailed:
 		c.peers.dialFailed(now, e.Peer)

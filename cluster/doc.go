@@ -50,8 +50,11 @@
 // The anchors are chosen by what this node knows itself: its routing table,
 // its own lookups, and whoever it has a link to. Whom others name is dialled
 // and counts once there is a link: as second-hand knowledge the name of a dead
-// node would never die out. Whoever is silent or can't be reached is replaced by
-// the next one, and tried again in the background. Whoever comes to a wrong
+// node would never die out. Whoever can't be reached, or has been silent for half a
+// second or four round trips since it was missed first, is replaced by
+// the next one, and tried again in the background. A connection that breaks is followed
+// by the next one before that: then nothing changes, though nobody takes the anchor's
+// silence for "whole" or "empty" meanwhile. Whoever comes to a wrong
 // anchor is served, and told the right ones; unless that node knows eight others
 // closer to the id, can reach them all, and has known the same peers for 5 s. Then it
 // refuses (FAR): it takes no load for clusters that are far from it.

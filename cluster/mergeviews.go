@@ -121,13 +121,19 @@ func (s *epochView) vote(d *verified) (alive, suspect, surely bool) {
 	return true, suspect || lost > 0, surely || s.anchorSet.decides(lost+doubts, otherLost || otherDoubts)
 }
 
+// hears says whether c is a current anchor that has told what it holds, and would tell
+// what changes: the news of one that is not heard may be on the way.
+func (s *epochView) hears(c *anchorView) bool {
+	return !c.old && c.fresh && !s.base.peers.suspect(c.peer)
+}
+
 // believedEmpty says whether, under every id, a majority of the anchors can
 // know that there is nobody.
 func believedEmpty(epochViews []*epochView) bool {
 	for _, s := range epochViews {
 		votes, other := 0, false
 		for _, c := range s.anchorViews {
-			if !c.old && c.fresh && c.settled && len(c.set) == 0 {
+			if s.hears(c) && c.settled && len(c.set) == 0 {
 				votes++
 				other = other || s.anchorSet.isOther(c.peer)
 			}
@@ -144,14 +150,24 @@ func believedEmpty(epochViews []*epochView) bool {
 // own eyes, can't know; but whoever was told by such that can goes on from
 // there, as long as there is a majority at all: who leaves it is replaced first.
 func complete(epochViews []*epochView, before bool) bool {
+	return mostHave(epochViews, func(s *epochView, c *anchorView) bool { return s.hears(c) && (c.settled || before) })
+}
+
+// told says whether, under every id, a majority of the anchors have told what they hold.
+func told(epochViews []*epochView) bool {
+	return mostHave(epochViews, func(_ *epochView, c *anchorView) bool { return !c.old && c.fresh })
+}
+
+// mostHave says whether, under every id, that is so of a majority of the anchors.
+func mostHave(epochViews []*epochView, it func(*epochView, *anchorView) bool) bool {
 	for _, s := range epochViews {
-		told := 0
+		have := 0
 		for _, c := range s.anchorViews {
-			if !c.old && c.fresh && (c.settled || before) {
-				told++
+			if it(s, c) {
+				have++
 			}
 		}
-		if told < majority(len(s.anchorSet.anchors)) {
+		if have < majority(len(s.anchorSet.anchors)) {
 			return false
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/overlay"
 )
 
 // Times of re-dialling.
@@ -18,6 +20,11 @@ const (
 	dialGiveUp  = 15 * time.Second // an Open without answer counts as failed
 )
 
+// blink is how long a peer may not be heard without being taken for silent. A connection
+// that breaks is mostly followed by the next one after some round trips, and the session
+// goes on: who anchors what need not change for that.
+var blink = overlay.Patience{Time: 500 * time.Millisecond, Trips: 4}
+
 // peerTable is the core that keeps links to the peers this node needs, and knows
 // which of them can be reached. It dials nobody that nobody wants.
 type peerTable struct {
@@ -25,10 +32,17 @@ type peerTable struct {
 	rng    *prng
 	out    *outbox
 	peers  map[peer.ID]*peerState
-	linked neighbours // those whose links are up
-	homes  prefixes   // theirs
+	linked neighbours                               // those whose links are up
+	homes  prefixes                                 // theirs
+	trip   func() (longest time.Duration, all bool) // Network.LongestTrip
 	alarm  alarm
-	events []peer.ID // whose state changed; the control core drains it
+	events []peerNews // the control core drains it
+}
+
+// peerNews says that the state of a peer changed.
+type peerNews struct {
+	peer  peer.ID
+	blink bool // only in that it misses heartbeats, or no longer does, without being silent
 }
 
 // peerState is one peer. It is kept while its link is up or somebody needs it.
@@ -36,7 +50,9 @@ type peerState struct {
 	session  uint64       // 0 = down
 	prefix   netip.Prefix // of the address that its last connection showed
 	suspect  bool
-	lost     bool // was up, or could not be dialled, and has not come since
+	silent   bool      // for so long that it may not come back
+	blinks   time.Time // when it is silent; zero = it is, or is heard
+	lost     bool      // was up, or could not be dialled, and has not come since
 	addrs    []string
 	located  bool // addrs came while it was being dialled without
 	wants    int  // users that want the link up
@@ -47,9 +63,9 @@ type peerState struct {
 	at       time.Time // opening: when to give up; else when to dial again; zero = neither
 }
 
-func newPeerTable(self peer.ID, addrs func() []string, d *prng, out *outbox) *peerTable {
+func newPeerTable(self peer.ID, addrs func() []string, d *prng, out *outbox, trip func() (time.Duration, bool)) *peerTable {
 	return &peerTable{
-		self: self, rng: d, out: out, peers: make(map[peer.ID]*peerState),
+		self: self, rng: d, out: out, trip: trip, peers: make(map[peer.ID]*peerState),
 		homes: prefixes{addrs: addrs, linked: make(map[netip.Prefix]int)},
 	}
 }
@@ -96,6 +112,15 @@ func (r *peerTable) suspect(p peer.ID) bool {
 	return c != nil && c.suspect
 }
 
+// silent says that p has missed heartbeats for so long that it may not come back.
+func (r *peerTable) silent(p peer.ID) bool {
+	c := r.peers[p]
+	return c != nil && c.silent
+}
+
+// heard has p be heard, or without a link: then it is no longer waited for.
+func (c *peerState) heard() { c.suspect, c.silent, c.blinks = false, false, time.Time{} }
+
 func (r *peerTable) get(p peer.ID) *peerState {
 	c := r.peers[p]
 	if c == nil {
@@ -119,7 +144,7 @@ func (r *peerTable) want(now time.Time, p peer.ID, addrs []string) {
 		r.learn(now, p, addrs)
 	}
 	if c.session == 0 && c.at.IsZero() {
-		r.open(now, p, c)
+		c.open(now, r, p)
 	}
 }
 
@@ -197,11 +222,11 @@ func (r *peerTable) again(now time.Time, p peer.ID, c *peerState) {
 	}
 	c.failures = min(c.failures, 1)
 	c.lost = false
-	r.events = append(r.events, p)
-	r.open(now, p, c)
+	r.events = append(r.events, peerNews{peer: p})
+	c.open(now, r, p)
 }
 
-func (r *peerTable) open(now time.Time, p peer.ID, c *peerState) {
+func (c *peerState) open(now time.Time, r *peerTable, p peer.ID) {
 	c.opening, c.opened, c.located, c.at = true, now, false, now.Add(dialGiveUp)
 	r.alarm.plan(c.at)
 	r.out.add(openAction{p, c.addrs})
@@ -210,13 +235,14 @@ func (r *peerTable) open(now time.Time, p peer.ID, c *peerState) {
 // up notes that the link has a new session, on a connection to addr.
 func (r *peerTable) up(p peer.ID, session uint64, addr string) {
 	c := r.get(p)
-	c.session, c.suspect, c.lost = session, false, false
+	c.session, c.lost = session, false
+	c.heard()
 	r.linked.add(placed{p, placeOfPeer(p)})
 	c.opening, c.failures, c.at = false, 0, time.Time{}
 	c.prefix = prefixOf(addr)
 	r.homes.add(c.prefix, 1)
 	r.homes.own = ownPrefix(r.homes.addrs())
-	r.events = append(r.events, p)
+	r.events = append(r.events, peerNews{peer: p})
 }
 
 // down notes that the session ended. A link that is wanted is dialled at
@@ -226,23 +252,32 @@ func (r *peerTable) down(now time.Time, p peer.ID) {
 	if c == nil || c.session == 0 {
 		return
 	}
-	c.session, c.suspect, c.lost = 0, false, true
+	c.session, c.lost = 0, true
+	c.heard()
 	r.linked.remove(placeOfPeer(p))
 	r.homes.add(c.prefix, -1)
-	r.events = append(r.events, p)
+	r.events = append(r.events, peerNews{peer: p})
 	if c.wants > 0 {
-		r.open(now, p, c)
+		c.open(now, r, p)
 	} else {
 		r.tidy(p, c)
 	}
 }
 
 // setSuspect notes what the heartbeats say.
-func (r *peerTable) setSuspect(p peer.ID, on bool) {
-	if c := r.peers[p]; c != nil && c.session != 0 && c.suspect != on {
-		c.suspect = on
-		r.events = append(r.events, p)
+func (r *peerTable) setSuspect(now time.Time, p peer.ID, on bool) {
+	c := r.peers[p]
+	if c == nil || c.session == 0 || c.suspect == on {
+		return
 	}
+	r.events = append(r.events, peerNews{p, !c.silent})
+	if !on {
+		c.heard()
+		return
+	}
+	trip, _ := r.trip()
+	c.suspect, c.blinks = true, now.Add(blink.Over(trip))
+	r.alarm.plan(c.blinks)
 }
 
 // dialFailed notes that an Open failed, ours or somebody else's. While a
@@ -253,7 +288,7 @@ func (r *peerTable) dialFailed(now time.Time, p peer.ID) {
 		return
 	}
 	if c.located && c.wants > 0 {
-		r.open(now, p, c)
+		c.open(now, r, p)
 		return
 	}
 	c.opening, c.lost, c.at = false, true, time.Time{}
@@ -262,29 +297,38 @@ func (r *peerTable) dialFailed(now time.Time, p peer.ID) {
 		r.alarm.plan(c.at)
 	}
 	c.failures++
-	r.events = append(r.events, p)
+	r.events = append(r.events, peerNews{peer: p})
 	r.tidy(p, c)
 }
 
-// tick dials those whose time has come.
+// tick dials those whose time has come, and takes those for silent who are.
 func (r *peerTable) tick(now time.Time) {
 	if !r.alarm.rings(now) {
 		return
 	}
-	var ready []peer.ID
+	var ready, silent []peer.ID
 	for p, c := range r.peers {
 		if r.alarm.check(c.at, now) {
 			ready = append(ready, p)
 		}
+		if r.alarm.check(c.blinks, now) {
+			silent = append(silent, p)
+		}
 	}
 	slices.Sort(ready)
+	slices.Sort(silent)
+	for _, p := range silent {
+		c := r.peers[p]
+		c.silent, c.blinks = true, time.Time{}
+		r.events = append(r.events, peerNews{peer: p})
+	}
 	for _, p := range ready {
 		c := r.peers[p]
 		switch {
 		case c.opening:
 			r.dialFailed(now, p)
 		case c.wants > 0:
-			r.open(now, p, c)
+			c.open(now, r, p)
 		default:
 			c.at = time.Time{}
 		}

@@ -15,11 +15,14 @@ type reachRig struct {
 	*peerTable
 	now time.Time
 	out *outbox
+	far time.Duration // the longest round trip
 }
 
 func newReachRig() *reachRig {
 	d, out := prng(1), &outbox{}
-	return &reachRig{newPeerTable(testPeer("me"), func() []string { return nil }, &d, out), time.Unix(1000, 0), out}
+	r := &reachRig{now: time.Unix(1000, 0), out: out}
+	r.peerTable = newPeerTable(testPeer("me"), func() []string { return nil }, &d, out, func() (time.Duration, bool) { return r.far, true })
+	return r
 }
 
 // took returns and forgets the actions so far, but for those that say who is needed.
@@ -218,11 +221,51 @@ func TestTheLinkToOneselfIsAlwaysUp(t *testing.T) {
 // Suspicion belongs to a session: a new one begins without.
 func TestSuspicionEndsWithTheSession(t *testing.T) {
 	r, p := newReachRig(), testPeer("A")
-	r.setSuspect(p, true)
+	r.setSuspect(r.now, p, true)
 	require.False(t, r.suspect(p), "there is no session to doubt")
 	r.up(p, 1, "")
-	r.setSuspect(p, true)
+	r.setSuspect(r.now, p, true)
 	require.True(t, r.suspect(p))
 	r.up(p, 2, "")
 	require.False(t, r.suspect(p))
+}
+
+// Who is not heard is suspect at once, and silent some round trips later: that is the only
+// news for those who choose anchors, and so is that a silent one is heard again.
+func TestWhoBlinksIsNotSilent(t *testing.T) {
+	const ms = time.Millisecond
+	p := testPeer("A")
+	for far, lasts := range map[time.Duration]time.Duration{0: 500 * ms, 125 * ms: 500 * ms, 800 * ms: 3200 * ms} {
+		r := newReachRig()
+		r.far = far
+		news := func(after time.Duration) []peerNews {
+			r.now = r.now.Add(after)
+			r.tick(r.now)
+			defer func() { r.events = nil }()
+			return r.events
+		}
+		hears := func(on bool) []peerNews {
+			r.setSuspect(r.now, p, !on)
+			return news(0)
+		}
+		r.up(p, 1, "")
+		news(0)
+		require.Equal(t, []peerNews{{p, true}}, hears(false))
+		require.True(t, r.suspect(p))
+		require.Empty(t, news(lasts-1))
+		require.False(t, r.silent(p))
+		require.Equal(t, []peerNews{{p, true}}, hears(true))
+		require.Empty(t, news(lasts), "it was heard")
+
+		require.Equal(t, []peerNews{{p, true}}, hears(false))
+		require.Equal(t, []peerNews{{p, false}}, news(lasts))
+		require.True(t, r.suspect(p) && r.silent(p))
+		require.Equal(t, []peerNews{{p, false}}, hears(true))
+		require.False(t, r.suspect(p) || r.silent(p))
+
+		hears(false)
+		news(lasts)
+		r.up(p, 2, "")
+		require.False(t, r.silent(p), "a new session")
+	}
 }

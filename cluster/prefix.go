@@ -121,7 +121,7 @@ func (r *peerTable) seen(p peer.ID, addr string) {
 	r.homes.add(c.prefix, -1)
 	r.homes.add(at, 1)
 	c.prefix = at
-	r.events = append(r.events, p)
+	r.events = append(r.events, peerNews{peer: p})
 }
 
 // prefix is where p is at home; the zero Prefix if that is not known.
@@ -167,7 +167,7 @@ func (g *anchorSet) other(r *peerTable, nearby []peer.ID) (found peer.ID, closer
 	nearby = append(nearby, r.self)
 	if r.homes.beyond(from) {
 		for p := range r.linked.near(placeOfID(g.cid)) {
-			if r.apart(p, from) && !r.suspect(p) {
+			if r.apart(p, from) && !r.silent(p) {
 				nearby = append(nearby, p)
 				break
 			}
@@ -177,7 +177,7 @@ func (g *anchorSet) other(r *peerTable, nearby []peer.ID) (found peer.ID, closer
 		linked, apart := r.linkUp(p), r.apart(p, from)
 		switch {
 		case g.isAnchor(p), !apart && (linked || r.prefix(p).IsValid()):
-		case linked && apart && !r.suspect(p):
+		case linked && apart && !r.silent(p):
 			return p, closer
 		case len(closer) < nearestCount:
 			closer = append(closer, p)

@@ -222,7 +222,7 @@ func (k *watcher) refresh(now time.Time, w *watchedCluster) {
 	doubted := empty && k.doubts(now, w)
 	v.Empty = empty && !doubted
 	v.Known = v.Empty || len(v.Members) > 0
-	v.Told = !doubted && complete(w.epochViews, true)
+	v.Told = !doubted && told(w.epochViews)
 	v.Complete = !doubted && complete(w.epochViews, w.view.Complete)
 	w.dismiss(k)
 	for key, m := range w.members {
