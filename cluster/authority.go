@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/overlay"
 )
 
 // Times of authority: an anchor calls a cluster empty only if it can know.
@@ -83,7 +85,7 @@ func (u *authority) step(now time.Time, self peer.ID, s *settling, consults bool
 		return u.grounded(now, self, s), nil
 	}
 	u.wait().next = time.Time{}
-	ask = u.consult(now, self, linked)
+	ask = u.consult(now, self, s.atLeast(now, overlay.Patience{Time: hintRetry, Trips: askTrips}), linked)
 	agree, other := 1, u.anchorSet.isOther(self) // this node
 	for _, o := range u.opinions() {
 		switch {
@@ -134,8 +136,8 @@ func (u *authority) plan(at time.Time) {
 }
 
 // consult keeps the opinions of the current co-anchors fresh, and returns whom
-// to ask.
-func (u *authority) consult(now time.Time, self peer.ID, linked func(peer.ID) bool) (ask []peer.ID) {
+// to ask, after retry once more.
+func (u *authority) consult(now time.Time, self peer.ID, retry time.Duration, linked func(peer.ID) bool) (ask []peer.ID) {
 	var opinions []opinion
 	for _, p := range u.anchorSet.anchors {
 		if p == self {
@@ -153,7 +155,7 @@ func (u *authority) consult(now time.Time, self peer.ID, linked func(peer.ID) bo
 		if !linked(o.peer) {
 			continue // forget comes
 		}
-		wait := hintRetry
+		wait := retry
 		if o.answered {
 			wait = o.lasts
 		}
@@ -162,7 +164,7 @@ func (u *authority) consult(now time.Time, self peer.ID, linked func(peer.ID) bo
 			continue
 		}
 		o.asked, o.answered = now, false
-		u.plan(now.Add(hintRetry))
+		u.plan(now.Add(retry))
 		ask = append(ask, o.peer)
 	}
 	return ask

@@ -77,7 +77,7 @@ func New(cfg Config) (*Clusters, error) {
 		}),
 	}
 	c.inbox = newInbox(c.drops, c.loop.wake)
-	c.lookups = newLookups(seam, cfg.Overlay.Closest, func(cid security.ClusterID, peers []peer.ID) {
+	c.lookups = newLookups(seam, cfg.Overlay.Closest, cfg.Overlay.LongestTrip, func(cid security.ClusterID, peers []peer.ID) {
 		c.inbox.put(lookedUpEvent{cid, peers})
 	})
 	c.loop.listen(cfg.Overlay)

@@ -9,13 +9,15 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
 
-// Bounds of a cross-check. It is over before a caller who does not know whether
-// there is a member is told so (unknownTime).
+// Bounds of a cross-check. Where ways are short it is over before a caller who does not
+// know whether there is a member is told so (unknownTime).
 const (
-	checkTime    = time.Second      // so long the nodes of former members have to answer
+	checkTime    = time.Second      // so long the nodes of former members have to answer …
+	checkTrips   = 2                // … or for so many round trips
 	checkNodes   = 4                // so many of them are asked
 	recentlyTime = 30 * time.Second // members of longer ago are no reason to ask
 )
@@ -38,7 +40,7 @@ func (k *watcher) doubts(now time.Time, w *watchedCluster) bool {
 		return false
 	}
 	if c.until.IsZero() && now.Before(c.ended.Add(recentlyTime)) {
-		c.until = now.Add(checkTime)
+		c.until = now.Add(k.finder.settling.atLeast(now, overlay.Patience{Time: checkTime, Trips: checkTrips}))
 		w.consult(now, k)
 	}
 	if now.Before(c.until) && w.awaits(k.peers) {

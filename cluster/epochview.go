@@ -10,6 +10,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -17,6 +18,7 @@ import (
 const (
 	watchFirst   = time.Second // without a snapshot, ask again after this, doubled each time
 	watchLongest = 15 * time.Second
+	askTrips     = 2                // whoever is asked is asked again no sooner than after so many round trips
 	keepOld      = 30 * time.Second // the set of an old anchor that lists somebody nobody else does …
 	keepDead     = 3 * time.Second  // … and of one that can't be reached: time for its members to go elsewhere
 )
@@ -60,7 +62,9 @@ func (k *watcher) advance(now time.Time, s *epochView) {
 		}
 		told = told && (c.fresh || c.witness)
 	}
-	awaitMovers(now, k, s)
+	if len(s.movers) > 0 {
+		k.touch(s.of...) // they may have been waited for for long enough
+	}
 	k.dropOld(now, s, told)
 }
 
@@ -90,9 +94,9 @@ func (k *watcher) matchAnchors(s *epochView) {
 
 func (k *watcher) ask(now time.Time, s *epochView, c *anchorView) {
 	k.seq++
-	c.seq, c.asked, c.sent, c.coming = k.seq, true, now, nil
+	c.seq, c.asked, c.coming = k.seq, true, nil
 	k.claims.set(now, c.peer, &c.stake, stake{waits: true, stands: c.stake.stands, watch: true, sum: c.stake.sum})
-	c.next = now.Add(backoff(k.rng, c.tries, watchFirst, watchLongest))
+	c.next = now.Add(backoff(k.rng, c.tries, k.finder.settling.atLeast(now, overlay.Patience{Time: watchFirst, Trips: askTrips}), watchLongest))
 	c.tries++
 	k.out.send(c.peer, &watchMsg{cid: s.cid, key: s.keys.PublicKey(), proof: s.proof, seq: c.seq})
 }
@@ -160,9 +164,7 @@ type anchorView struct {
 	seq     uint64
 	number  uint64 // of the last Delta
 	tries   int
-	sent    time.Time     // the last Watch
-	trip    time.Duration // from the last Watch that was answered to the answer
-	next    time.Time     // when to watch again; zero = the watch stands
+	next    time.Time // when to watch again; zero = the watch stands
 	stake   stake
 
 	set    map[leaseKey]listed
@@ -211,7 +213,6 @@ func (k *watcher) snapshot(now time.Time, from peer.ID, m *snapshotMsg) {
 	}
 	if c.coming == nil {
 		c.coming = make(map[leaseKey]listed)
-		c.trip = now.Sub(c.sent)
 	}
 	for i := range m.leases {
 		s.list(c.coming, &m.leases[i])
@@ -222,7 +223,7 @@ func (k *watcher) snapshot(now time.Time, from peer.ID, m *snapshotMsg) {
 	old := c.set
 	c.replace()
 	for key := range c.lost {
-		letGo(now, k, s, c, old[key])
+		s.letGo(now, c, old[key])
 	}
 	k.news(now, c.set, old)
 	c.settled, c.sharded = m.settled, m.sharded
@@ -299,12 +300,40 @@ func (k *watcher) delta(now time.Time, from peer.ID, m *deltaMsg) {
 		if l, ok := c.set[r.leaseKey]; ok && l.incarnation <= r.incarnation {
 			delete(c.set, r.leaseKey)
 			c.lost[r.leaseKey] = r.incarnation
-			letGo(now, k, s, c, l)
+			s.letGo(now, c, l)
 		}
 	}
 	if c.old || len(s.anchorViews) > len(s.anchorSet.anchors) {
 		k.advance(now, s) // an old anchor may be free to go now
 	}
+}
+
+// letGo notes that c took l off its set. Whom it doubted before is lost rather than
+// moving: its connection broke, and then its session ended.
+func (s *epochView) letGo(now time.Time, c *anchorView, l listed) {
+	if c.old && l.verified != nil && !l.suspect && !s.knows(l.verified) {
+		s.movers.add(now, l.verified)
+	}
+}
+
+// knows says whether there is nothing more to hear of a member that was let go: an anchor
+// lists it, or a majority of the current ones lost it, or told without it; or our own
+// link to its node says that it left, died or can't be reached.
+func (s *epochView) knows(d *verified) bool {
+	if s.base.peers.lost(d.peer) {
+		return true
+	}
+	against, other := 0, false
+	for _, c := range s.anchorViews {
+		if l, ok := c.set[d.leaseKey]; ok && l.incarnation >= d.incarnation {
+			return true
+		}
+		if at, lost := c.lost[d.leaseKey]; !c.old && (c.fresh || lost && at >= d.incarnation) {
+			against++
+			other = other || s.anchorSet.isOther(c.peer)
+		}
+	}
+	return s.anchorSet.decides(against, other)
 }
 
 // tidy forgets checks of leases that nobody lists any more.

@@ -268,7 +268,8 @@ func (b *inbox) close() {
 }
 
 const (
-	lookupTime    = 500 * time.Millisecond // one hung peer must not delay what the others say
+	lookupTime    = 500 * time.Millisecond // one hung peer must not delay what the others say …
+	lookupTrips   = 4                      // … unless ways are so long that nobody could have answered
 	lookupWorkers = 2
 )
 
@@ -278,6 +279,7 @@ type lookups struct {
 	clock   overlay.Clock
 	exec    overlay.Exec
 	closest func(ctx context.Context, key overlay.Key, k int) ([]peer.ID, error)
+	trip    func() (longest time.Duration, all bool) // Network.LongestTrip
 	done    func(cid security.ClusterID, peers []peer.ID)
 	rings   []chan struct{} // one for each worker, with room for one
 
@@ -287,9 +289,9 @@ type lookups struct {
 }
 
 func newLookups(s overlay.Seam, closest func(context.Context, overlay.Key, int) ([]peer.ID, error),
-	done func(security.ClusterID, []peer.ID),
+	trip func() (time.Duration, bool), done func(security.ClusterID, []peer.ID),
 ) *lookups {
-	l := &lookups{clock: s.Clock, exec: s.Exec, closest: closest, done: done}
+	l := &lookups{clock: s.Clock, exec: s.Exec, closest: closest, trip: trip, done: done}
 	for i := range lookupWorkers {
 		l.rings = append(l.rings, make(chan struct{}, 1))
 		l.idle = append(l.idle, i)
@@ -344,7 +346,8 @@ func (l *lookups) take(worker int) (lookupAction, bool) {
 }
 
 func (l *lookups) look(ctx context.Context, a lookupAction) {
-	ctx, cancel := overlay.WithTimeout(ctx, l.clock, "cluster.lookup", lookupTime)
+	trip, _ := l.trip()
+	ctx, cancel := overlay.WithTimeout(ctx, l.clock, "cluster.lookup", overlay.Patience{Time: lookupTime, Trips: lookupTrips}.Over(trip))
 	defer cancel()
 	peers, _ := l.closest(ctx, overlay.Key(a.cid), a.count) // what was found until an error counts
 	l.done(a.cid, peers)

@@ -11,6 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -266,7 +267,7 @@ func (r *registrar) ask(now time.Time, e *registration, a *anchorLease) {
 		a.state = leaseSent
 	}
 	r.claims.set(now, a.peer, &a.stake, stake{waits: true, stands: a.stake.stands, sum: a.stake.sum})
-	t.next = now.Add(backoff(r.rng, t.tries, registerFirst, registerLongest))
+	t.next = now.Add(backoff(r.rng, t.tries, r.finder.settling.atLeast(now, overlay.Patience{Time: registerFirst, Trips: askTrips}), registerLongest))
 	if a.state != leaseRefused {
 		t.tries++
 	}

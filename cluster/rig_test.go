@@ -33,6 +33,7 @@ type rig struct {
 	msgs  map[string][]message
 	asked map[string]*registerMsg // the last one that each peer was sent
 	view  *View
+	far   time.Duration // the longest round trip
 }
 
 func newRig(t *testing.T, table ...string) *rig { return newRigNear(t, nil, table...) }
@@ -63,6 +64,7 @@ func newRigNear(t *testing.T, near []string, table ...string) *rig {
 			all = byDistance(security.ClusterID(k), all)
 			return all[:min(n, len(all))]
 		},
+		trip: func() (time.Duration, bool) { return g.far, true },
 		keys: testKeys, rand: testReader{rand.New(rand.NewPCG(1, 1))}, seed: 1, drops: drop.New(dropReasons),
 	})
 	return g

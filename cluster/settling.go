@@ -3,7 +3,11 @@
 
 package cluster
 
-import "time"
+import (
+	"time"
+
+	"github.com/arke-mesh/arke/overlay"
+)
 
 // Times of settling.
 const (
@@ -16,34 +20,56 @@ const (
 // settling knows for how long nothing nearby must have changed before a node can know
 // who is there. Pure core, but for trip.
 type settling struct {
-	trip  func() (longest time.Duration, all bool) // Network.LongestTrip
-	lasts time.Duration
-	until time.Time // lasts is believed
+	trip     func() (longest time.Duration, all bool) // Network.LongestTrip
+	measured time.Duration                            // the longest one when it was asked last
+	all      bool                                     // each was measured then
+	asked    time.Time
 }
 
-// time is how long it takes now.
+// ask has trip asked, once an instant, and rarely while all was measured.
+func (s *settling) ask(now time.Time) {
+	if now.Equal(s.asked) || s.all && now.Before(s.asked.Add(tripTime)) {
+		return
+	}
+	s.asked = now
+	s.measured, s.all = s.trip()
+}
+
+// atLeast is how long is waited for an answer: who has not been measured is not waited
+// for longer than usual.
+func (s *settling) atLeast(now time.Time, p overlay.Patience) time.Duration {
+	s.ask(now)
+	return p.Over(s.measured)
+}
+
+// atMost is how long is waited for what can't be known sooner: who has not been measured
+// may be far away.
+func (s *settling) atMost(now time.Time, p overlay.Patience) time.Duration {
+	s.ask(now)
+	if s.all {
+		return p.Over(s.measured)
+	}
+	return p.Over(max(s.measured, unknownTrip))
+}
+
+// time is how long settling takes now.
 func (s *settling) time(now time.Time) time.Duration {
-	if now.Before(s.until) {
-		return s.lasts
-	}
-	trip, all := s.trip()
-	if all {
-		s.until = now.Add(tripTime)
-	} else {
-		trip = max(trip, unknownTrip)
-	}
-	s.lasts = max(settleTime, settleTrips*trip)
-	return s.lasts
+	return s.atMost(now, overlay.Patience{Time: settleTime, Trips: settleTrips})
 }
 
-// over says whether all has settled that last changed at since, else when to look again:
-// by then it may be known that trips are short.
+// over says whether all has settled that last changed at since, else when to look again.
 func (s *settling) over(now, since time.Time) (over bool, next time.Time) {
-	at := since.Add(s.time(now))
+	return s.past(now, since, overlay.Patience{Time: settleTime, Trips: settleTrips})
+}
+
+// past says whether what has been waited for since then is waited for no longer, else when
+// to look again: by then it may be known that trips are short.
+func (s *settling) past(now, since time.Time, p overlay.Patience) (over bool, next time.Time) {
+	at := since.Add(s.atMost(now, p))
 	if !now.Before(at) {
 		return true, next
 	}
-	next = since.Add(settleTime)
+	next = since.Add(p.Time)
 	if !now.Before(next) {
 		next = now.Add(tripTime)
 	}

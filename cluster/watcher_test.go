@@ -194,11 +194,11 @@ func TestOldAnchorIsNotBelievedForEver(t *testing.T) {
 // Who leaves an old anchor may have gone over to the new ones, which have not told us
 // yet: over a long way a member can follow them sooner than we do.
 func TestMemberThatMovesIsNotLost(t *testing.T) {
-	moves := func(trip time.Duration, suspect bool) *rig {
+	moves := func(far time.Duration, suspect bool) *rig {
 		g := newRigNear(t, []string{"A", "B", "C"}, "D")
+		g.far = far
 		g.up("D")
 		g.looksFor("geo")
-		g.after(trip)
 		e := g.lease("geo", "E", 1, 1)
 		e.suspect = suspect
 		g.tells("D", true, e)
@@ -223,15 +223,59 @@ func TestMemberThatMovesIsNotLost(t *testing.T) {
 	g.tells("C", false, g.lease("geo", "E", 1, 2))
 	require.Equal(t, "1@E=live", g.shows())
 
-	for trip, stays := range map[time.Duration]time.Duration{0: breakAfter, 800 * time.Millisecond: breakTrips * 800 * time.Millisecond} {
-		g = moves(trip, false)
+	for far, stays := range map[time.Duration]time.Duration{0: breakAfter, 800 * time.Millisecond: breakTrips * 800 * time.Millisecond} {
+		g = moves(far, false)
 		g.after(stays - 1)
 		require.Equal(t, "1@E=live", g.shows())
 		g.after(1)
 		require.Equal(t, "unknown", g.shows(), "nobody tells")
 	}
+}
 
-	require.Equal(t, "unknown", moves(0, true).shows(), "its session ended")
+// Who left or died is lost at once, though nobody else has told: our own link to its node
+// ended, or the anchor doubted it before.
+func TestMemberThatLeavesDoesNotMove(t *testing.T) {
+	for name, c := range map[string]struct {
+		suspect bool
+		ends    func(g *rig)
+	}{
+		"it was suspect":       {true, func(*rig) {}},
+		"its link ends before": {false, func(g *rig) { g.up("E"); g.link(PeerDown, "E") }},
+		"it can't be dialled":  {false, func(g *rig) { g.link(PeerDialFailed, "E") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newRigNear(t, []string{"A", "B", "C"}, "D")
+			g.far = time.Second
+			g.up("D")
+			g.looksFor("geo")
+			e := g.lease("geo", "E", 1, 1)
+			e.suspect = c.suspect
+			g.tells("D", true, e)
+			g.table = []string{"A", "B", "C"}
+			g.do(tableEvent{})
+			g.up("A", "B", "C")
+			c.ends(g)
+			g.delta("D", 1, nil, g.gone("E", 1))
+			require.Equal(t, "unknown", g.shows())
+		})
+		if c.suspect {
+			continue
+		}
+		t.Run(name+", but later", func(t *testing.T) {
+			g := newRigNear(t, []string{"A", "B", "C"}, "D")
+			g.far = time.Second
+			g.up("D")
+			g.looksFor("geo")
+			g.tells("D", true, g.lease("geo", "E", 1, 1))
+			g.table = []string{"A", "B", "C"}
+			g.do(tableEvent{})
+			g.up("A", "B", "C")
+			g.delta("D", 1, nil, g.gone("E", 1))
+			require.Equal(t, "1@E=live", g.shows())
+			c.ends(g)
+			require.Equal(t, "unknown", g.shows())
+		})
+	}
 }
 
 // A member whose own link fails is unreachable while anchors list it, is
