@@ -73,16 +73,17 @@ const (
 )
 
 // FromOverlay makes o a Network.
-func FromOverlay(o *overlay.Overlay) Network { return overlayNetwork{o} }
+func FromOverlay(o *overlay.Overlay) Network { return overlayNetwork{overlay.TripsOf(o), o} }
 
-type overlayNetwork struct{ o *overlay.Overlay }
+type overlayNetwork struct {
+	overlay.Trips
+	o *overlay.Overlay
+}
 
 func (n overlayNetwork) Self() peer.ID      { return n.o.Self() }
 func (n overlayNetwork) Addrs() []string    { return n.o.Addrs() }
 func (n overlayNetwork) Seam() overlay.Seam { return n.o.Seam() }
 func (n overlayNetwork) OnChange(f func())  { n.o.Router().OnChange(f) }
-
-func (n overlayNetwork) LongestTrip() (time.Duration, bool) { return overlay.LongestTrip(n.o) }
 
 func (n overlayNetwork) Handle(k wire.Kind, h func(from peer.ID, body []byte)) {
 	n.o.Handle(k, func(l *overlay.Link, body []byte) { h(l.Peer(), body) })

@@ -12,6 +12,15 @@ type Patience struct {
 	Trips int
 }
 
+// Trips knows how long round trips are; the layers above embed it.
+type Trips struct{ o *Overlay }
+
+// TripsOf is what o knows.
+func TripsOf(o *Overlay) Trips { return Trips{o} }
+
+// LongestTrip is described at the function of that name.
+func (t Trips) LongestTrip() (longest time.Duration, all bool) { return LongestTrip(t.o) }
+
 // Over is how long that is where a round trip takes so long.
 func (p Patience) Over(trip time.Duration) time.Duration {
 	return max(p.Time, time.Duration(p.Trips)*trip)

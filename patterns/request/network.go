@@ -66,18 +66,15 @@ var (
 )
 
 // links makes an overlay Links: it only turns concrete types into interfaces.
-type links struct{ *overlay.Overlay }
+type links struct {
+	*overlay.Overlay
+	overlay.Trips
+}
 
 // FromOverlay returns o as this package sees it.
-func FromOverlay(o *overlay.Overlay) Links { return links{o} }
+func FromOverlay(o *overlay.Overlay) Links { return links{o, overlay.TripsOf(o)} }
 
 func (l links) Link(p peer.ID) Link { return l.Overlay.Link(p) }
-
-// LongestTrip is that of the overlay.
-func (l links) LongestTrip() time.Duration {
-	longest, _ := overlay.LongestTrip(l.Overlay)
-	return longest
-}
 
 func (l links) Handle(k wire.Kind, h func(Link, []byte)) {
 	l.Overlay.Handle(k, func(from *overlay.Link, body []byte) { h(from, body) })

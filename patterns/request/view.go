@@ -15,13 +15,8 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// patience is how long a view is waited for that is enough, within half of the time
-// there is: for so long, or for so many of the longest round trips.
-type patience struct {
-	time  time.Duration
-	trips int
-}
-
+// A view is waited for that is enough, within half of the time there is: for so long, or
+// for so many of the longest round trips.
 const (
 	// For anchors that can know to have told what they hold: new ones are dialled, and
 	// can after 1.5 s, or some round trips.
@@ -33,11 +28,15 @@ const (
 	toldTrips = 2
 )
 
-func (p patience) over(links Links) time.Duration {
-	if l, ok := links.(interface{ LongestTrip() time.Duration }); ok {
-		return max(p.time, time.Duration(p.trips)*l.LongestTrip())
+// over is how long p is with these links.
+func over(p overlay.Patience, links Links) time.Duration {
+	if l, ok := links.(interface {
+		LongestTrip() (time.Duration, bool)
+	}); ok {
+		trip, _ := l.LongestTrip()
+		return p.Over(trip)
 	}
-	return p.time
+	return p.Time
 }
 
 func isTold(v *cluster.View) bool { return v.Told }
@@ -47,7 +46,7 @@ func isComplete(v *cluster.View) bool { return v.Complete }
 // members is described at Engine.Members.
 func (k *calls) members(ctx context.Context, address string) ([]patterns.Member, error) {
 	for {
-		v, err := k.viewOf(ctx, address, patience{toldTime, toldTrips}, isTold)
+		v, err := k.viewOf(ctx, address, overlay.Patience{Time: toldTime, Trips: toldTrips}, isTold)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +117,7 @@ func (k *calls) membersAfter(ctx context.Context, name, version string) ([]patte
 
 // viewOf returns a view that has members. It waits for one that is enough for so
 // long.
-func (k *calls) viewOf(ctx context.Context, name string, wait patience, enough func(*cluster.View) bool) (*cluster.View, error) {
+func (k *calls) viewOf(ctx context.Context, name string, wait overlay.Patience, enough func(*cluster.View) bool) (*cluster.View, error) {
 	a := Ask{Cluster: name}
 	if _, err := k.check(&a); err != nil {
 		return nil, err
@@ -138,7 +137,7 @@ func (k *calls) viewOf(ctx context.Context, name string, wait patience, enough f
 }
 
 // view is viewOf for a route; ctx has a deadline.
-func (k *calls) view(ctx context.Context, r *route, wait patience, enough func(*cluster.View) bool) (*cluster.View, error) {
+func (k *calls) view(ctx context.Context, r *route, wait overlay.Patience, enough func(*cluster.View) bool) (*cluster.View, error) {
 	for {
 		v, err := r.watch.Wait(ctx, false)
 		if err != nil {
@@ -153,12 +152,12 @@ func (k *calls) view(ctx context.Context, r *route, wait patience, enough func(*
 }
 
 // await waits a moment for a view that is enough.
-func (k *calls) await(ctx context.Context, w Watch, v *cluster.View, wait patience, enough func(*cluster.View) bool) *cluster.View {
+func (k *calls) await(ctx context.Context, w Watch, v *cluster.View, wait overlay.Patience, enough func(*cluster.View) bool) *cluster.View {
 	most := time.Duration(math.MaxInt64)
 	if deadline, limited := ctx.Deadline(); limited {
 		most = deadline.Sub(k.cfg.Clock.Now()) / 2
 	}
-	for pause, waited := firstPause, time.Duration(0); !enough(v) && waited < min(most, wait.over(k.cfg.Links)); waited += pause {
+	for pause, waited := firstPause, time.Duration(0); !enough(v) && waited < min(most, over(wait, k.cfg.Links)); waited += pause {
 		if !overlay.Sleep(ctx, k.cfg.Clock, "request.sleep", pause) {
 			break
 		}
