@@ -85,7 +85,7 @@ func (l *lone) Link(p peer.ID) env.Link {
 }
 func (l *lone) Handle(k wire.Kind, h func(env.Link, []byte) bool) { l.handlers[k] = h }
 func (l *lone) Subscribe(func(overlay.PeerEvent))                 {}
-func (l *lone) LongestTrip() time.Duration                        { return l.trip }
+func (l *lone) LongestTrip() (time.Duration, bool)                { return l.trip, true }
 func (l *lone) comes(from string, k wire.Kind, body []byte) (kept bool) {
 	return l.handlers[k](deadLink{peer.ID(from)}, body)
 }

@@ -71,7 +71,8 @@ func (b *Base) Now() int64 { return int64(b.Cfg.Clock.Now().Sub(b.start)) }
 // AtLeast is how long something is waited for that usually takes no longer than d: so
 // many of the longest round trips, if that is more.
 func (b *Base) AtLeast(d time.Duration, trips int) time.Duration {
-	return max(d, time.Duration(trips)*b.Cfg.Links.LongestTrip())
+	trip, _ := b.Cfg.Links.LongestTrip()
+	return overlay.Patience{Time: d, Trips: trips}.Over(trip)
 }
 
 // MustSeal says whether what is published in a group with these keys is sealed.

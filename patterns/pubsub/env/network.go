@@ -23,8 +23,8 @@ type Links interface {
 	// Handle has h called with frames, whose body is h's if it says so.
 	Handle(k wire.Kind, h func(l Link, body []byte) (kept bool))
 	Subscribe(f func(overlay.PeerEvent))
-	// LongestTrip is the longest of the round trips to linked peers.
-	LongestTrip() time.Duration
+	// LongestTrip is described at overlay.LongestTrip.
+	LongestTrip() (longest time.Duration, all bool)
 }
 
 // Link is one link; *overlay.Link is one.
@@ -63,17 +63,15 @@ var (
 )
 
 // links makes an overlay Links: it only turns concrete types into interfaces.
-type links struct{ *overlay.Overlay }
+type links struct {
+	*overlay.Overlay
+	overlay.Trips
+}
 
 // FromOverlay returns o as this package sees it.
-func FromOverlay(o *overlay.Overlay) Links { return links{o} }
+func FromOverlay(o *overlay.Overlay) Links { return links{o, overlay.TripsOf(o)} }
 
 func (l links) Link(p peer.ID) Link { return l.Overlay.Link(p) }
-
-func (l links) LongestTrip() time.Duration {
-	longest, _ := overlay.LongestTrip(l.Overlay)
-	return longest
-}
 
 func (l links) Handle(k wire.Kind, h func(Link, []byte) bool) {
 	l.Overlay.HandleLent(k, func(from *overlay.Link, body []byte) bool { return h(from, body) })
