@@ -29,6 +29,7 @@ type country struct {
 	// the attached programs', and the rest is their relays'.
 	keys    [][]byte
 	brought int
+	socket  string // of the relay that programs share
 }
 
 func newCountry(t *testing.T) *country {
@@ -62,8 +63,21 @@ func (c *country) seed(addrs []string) {
 // attached starts a relay with a node, and a program beside it.
 func (c *country) attached(t *testing.T) *arke.Conn {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
+	return c.attach(t, c.relay(t))
+}
+
+// together starts a program beside the relay that all such programs share.
+func (c *country) together(t *testing.T) *arke.Conn {
+	t.Helper()
+	if c.socket == "" {
+		c.socket = c.relay(t)
+	}
+	return c.attach(t, c.socket)
+}
+
+// relay starts a relay with a node, and returns its socket.
+func (c *country) relay(t *testing.T) (socket string) {
+	t.Helper()
 	network, err := security.ParseNetworkFile(c.network)
 	require.NoError(t, err)
 	cfg := inner.Config{Network: network, Listen: []string{"127.0.0.1:0"}, NoMDNS: true, Seeds: c.seeds, ClusterKeys: map[string][]security.KeyVersion{}}
@@ -72,16 +86,26 @@ func (c *country) attached(t *testing.T) *arke.Conn {
 		require.NoError(t, err)
 		cfg.ClusterKeys[keys.Name] = keys.Keys
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
 	n, err := inner.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Start(ctx))
 	c.seed([]string{n.Addrs()[0] + "/p2p/" + n.Self().String()})
-	socket := filepath.Join(t.TempDir(), "relay.sock")
+	socket = filepath.Join(t.TempDir(), "relay.sock")
 	r, err := relay.New(relay.Config{Node: n, Socket: socket})
 	require.NoError(t, err)
 	require.NoError(t, r.Start(context.Background()))
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return socket
+}
+
+// attach starts a program that attaches there.
+func (c *country) attach(t *testing.T, socket string) *arke.Conn {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
 	options := []arke.AttachOption{arke.Socket(socket), arke.Name("test")}
 	for _, file := range c.keys[:c.brought] {
 		options = append(options, arke.ClusterKeyText(file))
@@ -94,8 +118,8 @@ func (c *country) attached(t *testing.T) *arke.Conn {
 
 func TestPatternsKeepTheirPromisesEmbeddedAndAttached(t *testing.T) {
 	// This test goes through the list with every pattern: between two embedded
-	// nodes, between the clients of two relays, and between one of each in both
-	// directions.
+	// nodes, between the clients of two relays, between those of one, and between an
+	// embedded node and a client in both directions.
 	verify(t, newCountry)
 }
 
@@ -133,6 +157,7 @@ func verify(t *testing.T, found func(*testing.T) *country) {
 	}{
 		{"embedded-to-embedded", (*country).embedded, (*country).embedded},
 		{"attached-to-attached", (*country).attached, (*country).attached},
+		{"attached-to-one-relay", (*country).together, (*country).together},
 		{"embedded-to-attached", (*country).embedded, (*country).attached},
 		{"attached-to-embedded", (*country).attached, (*country).embedded},
 	} {
