@@ -19,19 +19,19 @@ import (
 
 // Link is a link that writes down what is sent, and does what the test says.
 type Link struct {
-	mu      sync.Mutex // of what is used while another goroutine publishes
-	With    peer.ID
-	Life    uint64
-	Room    int // frames that the lane still takes; -1 = any number
-	Silent  atomic.Bool
-	Dials   int
-	Holds   atomic.Int32
-	Tape    []string
+	mu      sync.Mutex    // of what is used while another goroutine publishes
+	With    peer.ID       // the peer that it leads to
+	Life    uint64        // its session; 0 = it has none
+	Room    int           // frames that the lane still takes; -1 = any number
+	Silent  atomic.Bool   // it is suspect
+	Dials   int           // ever
+	Holds   atomic.Int32  // now
+	Tape    []string      // what was sent, in short, since Said
 	Gathers bool          // the lane is busy: what comes may be added to the last frame
 	frames  int           // ever
 	Paths   int           // bytes of paths, ever
 	last    []byte        // frame
-	Roomy   chan struct{} // closed when the lane has room again; see full
+	Roomy   chan struct{} // closed when the lane has room again; see Full
 }
 
 func (t *Link) Peer() peer.ID   { return t.With }
