@@ -291,11 +291,9 @@ func (r *peerTable) dialFailed(now time.Time, p peer.ID) {
 		c.open(now, r, p)
 		return
 	}
-	c.opening, c.lost, c.at = false, true, time.Time{}
-	if c.wants > 0 {
-		c.at = now.Add(backoff(r.rng, c.failures, dialFirst, dialLongest))
-		r.alarm.plan(c.at)
-	}
+	c.opening, c.lost = false, true
+	c.at = now.Add(backoff(r.rng, c.failures, dialFirst, dialLongest))
+	r.alarm.plan(c.at)
 	c.failures++
 	r.events = append(r.events, peerNews{peer: p})
 	r.tidy(p, c)
@@ -331,13 +329,17 @@ func (r *peerTable) tick(now time.Time) {
 			c.open(now, r, p)
 		default:
 			c.at = time.Time{}
+			r.tidy(p, c)
 		}
 	}
 }
 
-// tidy forgets a peer that is down and that nobody needs.
+// tidy forgets a peer that is down and that nobody needs. One that could not be dialled is
+// remembered until it would be dialled again: else whoever lacks anchors would take it
+// for one at once, dial it, fail, and so on without end.
 func (r *peerTable) tidy(p peer.ID, c *peerState) {
-	if c.session == 0 && c.wants <= 0 && c.holds <= 0 {
+	failed := c.failures > 0 && !c.opening && !c.at.IsZero()
+	if c.session == 0 && c.wants <= 0 && c.holds <= 0 && !failed {
 		delete(r.peers, p)
 	}
 }
