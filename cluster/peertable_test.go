@@ -269,3 +269,25 @@ func TestWhoBlinksIsNotSilent(t *testing.T) {
 		require.False(t, r.silent(p), "a new session")
 	}
 }
+
+// A peer that nobody wants any more after it could not be dialled counts as failing until
+// it would have been dialled again, and whoever wants it meanwhile does not dial it sooner.
+func TestAFailureIsRememberedWhileNobodyWantsThePeer(t *testing.T) {
+	r, p := newReachRig(), testPeer("A")
+	r.want(r.now, p, []string{"addr"})
+	r.dialFailed(r.now, p)
+	r.unwant(p)
+	r.took()
+	require.True(t, r.failing(p))
+	r.want(r.now, p, nil)
+	require.Empty(t, r.took(), "it has only just failed")
+	r.unwant(p)
+
+	r.now = r.now.Add(dialFirst + dialFirst/4)
+	r.tick(r.now)
+	require.Empty(t, r.took(), "nobody wants it")
+	require.False(t, r.failing(p))
+	require.Empty(t, r.peers)
+	r.want(r.now, p, []string{"addr"})
+	require.Equal(t, []action{openAction{p, []string{"addr"}}}, r.took())
+}
