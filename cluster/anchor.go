@@ -375,7 +375,7 @@ func (a *anchor) judge(now time.Time, b *book) bool {
 		b.reaches = reaches
 		a.finder.connect(now, u.anchorSet, reaches)
 	}
-	settled, ask := u.step(now, a.self, &a.finder.settling, consults, a.peers.linkUp)
+	settled, ask := u.step(now, a.self, a.finder.settling, consults, a.peers.linkUp)
 	for _, p := range ask {
 		a.out.send(p, &hintMsg{cid: b.cid(), wantReply: true, anchors: u.anchorSet.anchors})
 	}

@@ -44,7 +44,7 @@ type finder struct {
 	recent  []linkChange         // of the time that settling takes
 	events  []security.ClusterID // whose ring changed; the control core drains it
 
-	settling settling
+	settling *settling
 }
 
 // linkChange is a peer that came, went, fell silent or spoke again.
@@ -53,10 +53,10 @@ type linkChange struct {
 	at time.Time
 }
 
-func newFinder(now time.Time, r *peerTable, d *prng, out *outbox, nearest func(overlay.Key, int) []peer.ID, trip func() (time.Duration, bool)) *finder {
+func newFinder(now time.Time, r *peerTable, d *prng, out *outbox, nearest func(overlay.Key, int) []peer.ID) *finder {
 	return &finder{
 		peers: r, rng: d, out: out, nearest: nearest,
-		changed: now, settling: settling{trip: trip},
+		changed: now, settling: r.waits,
 	}
 }
 

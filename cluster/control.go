@@ -65,8 +65,8 @@ func newControl(now time.Time, cfg controlConfig) *control {
 		self: cfg.key.PeerID(), network: cfg.network, key: cfg.key, verify: security.VerifyLease,
 		out: out, rng: &rng, drops: cfg.drops, certificates: cfg.certificates,
 	}
-	b.peers = newPeerTable(b.self, cfg.addrs, &rng, out, cfg.trip)
-	b.finder = newFinder(now, b.peers, &rng, out, cfg.nearest, cfg.trip)
+	b.peers = newPeerTable(b.self, cfg.addrs, &rng, out, &settling{trip: cfg.trip})
+	b.finder = newFinder(now, b.peers, &rng, out, cfg.nearest)
 	b.claims = &claims{base: b, at: make(map[peer.ID]*claim)}
 	b.epochs = &epochTable{self: b.self, keys: cfg.keys, terms: make(map[string]*term)}
 	return &control{

@@ -34,19 +34,14 @@ func TestAMoverIsWaitedForAsLongAsFollowingItTakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := start
-			s := settling{trip: func() (time.Duration, bool) {
-				if now.Before(start.Add(c.measured)) {
-					return 0, false
-				}
-				return c.trip, true
-			}}
+			s := settlingSince(start.Add(c.measured), &now, c.trip)
 			d := &verified{record: record{leaseKey: leaseKey{testPeer("E"), 1}, incarnation: 2}}
 			former := &verified{record: record{leaseKey: d.leaseKey, incarnation: 1}}
 			var all movers
-			require.Zero(t, all.settle(now, &s, nil), "nobody moves")
+			require.Zero(t, all.settle(now, s, nil), "nobody moves")
 			all.add(now, d)
 			for {
-				next := all.settle(now, &s, func(of *verified) bool {
+				next := all.settle(now, s, func(of *verified) bool {
 					require.Same(t, d, of)
 					return c.known > 0 && !now.Before(start.Add(c.known))
 				})

@@ -32,9 +32,9 @@ type peerTable struct {
 	rng    *prng
 	out    *outbox
 	peers  map[peer.ID]*peerState
-	linked neighbours                               // those whose links are up
-	homes  prefixes                                 // theirs
-	trip   func() (longest time.Duration, all bool) // Network.LongestTrip
+	linked neighbours // those whose links are up
+	homes  prefixes   // theirs
+	waits  *settling
 	alarm  alarm
 	events []peerNews // the control core drains it
 }
@@ -63,9 +63,9 @@ type peerState struct {
 	at       time.Time // opening: when to give up; else when to dial again; zero = neither
 }
 
-func newPeerTable(self peer.ID, addrs func() []string, d *prng, out *outbox, trip func() (time.Duration, bool)) *peerTable {
+func newPeerTable(self peer.ID, addrs func() []string, d *prng, out *outbox, waits *settling) *peerTable {
 	return &peerTable{
-		self: self, rng: d, out: out, trip: trip, peers: make(map[peer.ID]*peerState),
+		self: self, rng: d, out: out, waits: waits, peers: make(map[peer.ID]*peerState),
 		homes: prefixes{addrs: addrs, linked: make(map[netip.Prefix]int)},
 	}
 }
@@ -275,8 +275,7 @@ func (r *peerTable) setSuspect(now time.Time, p peer.ID, on bool) {
 		c.heard()
 		return
 	}
-	trip, _ := r.trip()
-	c.suspect, c.blinks = true, now.Add(blink.Over(trip))
+	c.suspect, c.blinks = true, now.Add(r.waits.atLeast(now, blink))
 	r.alarm.plan(c.blinks)
 }
 

@@ -21,7 +21,7 @@ type reachRig struct {
 func newReachRig() *reachRig {
 	d, out := prng(1), &outbox{}
 	r := &reachRig{now: time.Unix(1000, 0), out: out}
-	r.peerTable = newPeerTable(testPeer("me"), func() []string { return nil }, &d, out, func() (time.Duration, bool) { return r.far, true })
+	r.peerTable = newPeerTable(testPeer("me"), func() []string { return nil }, &d, out, &settling{trip: func() (time.Duration, bool) { return r.far, false }})
 	return r
 }
 

@@ -327,11 +327,11 @@ func leastWorth(old []*anchorLease) *anchorLease {
 
 // breakWait is how long leases stand beside those in whose favour they are let go.
 func (e *registration) breakWait() time.Duration {
-	wait := breakAfter
+	farthest := time.Duration(0)
 	for _, a := range e.leases {
-		wait = max(wait, breakTrips*time.Duration(a.trip)*time.Millisecond)
+		farthest = max(farthest, time.Duration(a.trip)*time.Millisecond)
 	}
-	return wait
+	return follow.Over(farthest)
 }
 
 // unregister ends the lease at one anchor.

@@ -17,6 +17,8 @@ const (
 	tripTime    = time.Second             // until it is looked again how long they are
 )
 
+var settle = overlay.Patience{Time: settleTime, Trips: settleTrips}
+
 // settling knows for how long nothing nearby must have changed before a node can know
 // who is there. Pure core, but for trip.
 type settling struct {
@@ -54,12 +56,12 @@ func (s *settling) atMost(now time.Time, p overlay.Patience) time.Duration {
 
 // time is how long settling takes now.
 func (s *settling) time(now time.Time) time.Duration {
-	return s.atMost(now, overlay.Patience{Time: settleTime, Trips: settleTrips})
+	return s.atMost(now, settle)
 }
 
 // over says whether all has settled that last changed at since, else when to look again.
 func (s *settling) over(now, since time.Time) (over bool, next time.Time) {
-	return s.past(now, since, overlay.Patience{Time: settleTime, Trips: settleTrips})
+	return s.past(now, since, settle)
 }
 
 // past says whether what has been waited for since then is waited for no longer, else when

@@ -31,12 +31,7 @@ func TestSettlingTakesAsLongAsMembersNeedToComeOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := start
-			s := settling{trip: func() (time.Duration, bool) {
-				if now.Before(start.Add(c.known)) {
-					return 0, false
-				}
-				return c.trip, true
-			}}
+			s := settlingSince(start.Add(c.known), &now, c.trip)
 			for i, at := range c.looks {
 				require.Equal(t, at, now.Sub(start))
 				over, next := s.over(now, start)
@@ -45,4 +40,14 @@ func TestSettlingTakesAsLongAsMembersNeedToComeOver(t *testing.T) {
 			}
 		})
 	}
+}
+
+// settlingSince is one whose longest trip is measured at known.
+func settlingSince(known time.Time, now *time.Time, trip time.Duration) *settling {
+	return &settling{trip: func() (time.Duration, bool) {
+		if now.Before(known) {
+			return 0, false
+		}
+		return trip, true
+	}}
 }

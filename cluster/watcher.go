@@ -206,7 +206,7 @@ func (k *watcher) flush(now time.Time) {
 func (k *watcher) refresh(now time.Time, w *watchedCluster) {
 	w.reach(now, k)
 	for _, s := range w.epochViews {
-		k.plans.plan(s, s.movers.settle(now, &k.finder.settling, s.knows))
+		k.plans.plan(s, s.movers.settle(now, k.finder.settling, s.knows))
 	}
 	found := joinWays(k, mergeViews(w.epochViews))
 	v := &View{pool: w.view.pool}

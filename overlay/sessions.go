@@ -78,7 +78,9 @@ const dialTrips = 6
 
 // atLeast is a time limit for the peer to answer a dial in: longer than usual where
 // the way to it was measured to be long.
-func (s *sessions) atLeast(usual time.Duration) time.Duration { return max(usual, dialTrips*s.RTT()) }
+func (s *sessions) atLeast(usual time.Duration) time.Duration {
+	return Patience{Time: usual, Trips: dialTrips}.Over(s.RTT())
+}
 
 // up says whether there is a session; with Link.mu it stays so.
 func (s *sessions) up() bool { return s.number.Load() != 0 }

@@ -102,7 +102,7 @@ func (p *publisher) changed(c fanout.Change) {
 			p.Tree.Loose++
 		}
 	case fanout.Left:
-		p.grace = int64(p.AtLeast(env.GraceTime, env.GraceTrips))
+		p.grace = int64(p.Over(env.Grace))
 		if p.Audience.Strict > 0 {
 			p.Audience.Forget() // nothing is signed for those who are gone
 		}

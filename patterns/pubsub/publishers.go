@@ -272,8 +272,8 @@ func (l *listeners) await(ctx context.Context, b *env.Base) error {
 	default:
 		return &patterns.DeadlineError{Cause: err}
 	}
-	const pause = env.CompleteTime / 20
-	for waited := pause; !l.watch.View().Complete && waited <= b.AtLeast(env.CompleteTime, env.CompleteTrips); waited += pause {
+	pause := env.Completing.Time / 20
+	for waited := pause; !l.watch.View().Complete && waited <= b.Over(env.Completing); waited += pause {
 		if !overlay.Sleep(ctx, b.Cfg.Clock, "pubsub.sleep", pause) {
 			break
 		}

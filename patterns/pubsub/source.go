@@ -519,7 +519,7 @@ func (s *source) advance(r *run) {
 	if r.seq.wait != 0 {
 		now = s.of.Now()
 		if s.timer == nil { // perhaps a hole begins
-			r.seq.wait = int64(s.of.AtLeast(env.HoleTime, env.HoleTrips))
+			r.seq.wait = int64(s.of.Over(env.Hole))
 		}
 	}
 	s.todo.Append(func(todo []step[*incoming]) []step[*incoming] { return r.seq.advance(now, todo) })

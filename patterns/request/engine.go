@@ -129,7 +129,7 @@ func (e *Engine) MembersAfter(ctx context.Context, name, version string) ([]patt
 // it says that it is complete, for which it waits a moment. Errors and default
 // deadline are those of Do.
 func (e *Engine) View(ctx context.Context, name string) (*cluster.View, error) {
-	return e.calls.viewOf(ctx, name, overlay.Patience{Time: completeTime, Trips: completeTrips}, isComplete)
+	return e.calls.viewOf(ctx, name, completing, isComplete)
 }
 
 // Status describes the local members, by cluster, then id.

@@ -75,7 +75,7 @@ func (k *calls) askAll(ctx context.Context, a *All, each EachFunc) (Tally, error
 	}
 	f.route = k.routeTo(q.Cluster)
 	defer func() { k.putRoute(f.route, k.now()) }()
-	v, err := k.view(ctx, f.route, overlay.Patience{Time: completeTime, Trips: completeTrips}, isComplete)
+	v, err := k.view(ctx, f.route, completing, isComplete)
 	if err != nil {
 		return Tally{}, err
 	}

@@ -15,17 +15,14 @@ import (
 	"github.com/arke-mesh/arke/patterns"
 )
 
-// A view is waited for that is enough, within half of the time there is: for so long, or
-// for so many of the longest round trips.
-const (
-	// For anchors that can know to have told what they hold: new ones are dialled, and
-	// can after 1.5 s, or some round trips.
-	completeTime  = 2 * time.Second
-	completeTrips = 10
-	// Members waits for a majority of the anchors to tell what they hold: who looks at
-	// a list wants it soon.
-	toldTime  = 500 * time.Millisecond
-	toldTrips = 2
+// A view is waited for that is enough, within half of the time there is.
+var (
+	// completing is for anchors that can know to have told what they hold: new ones are
+	// dialled, and can after 1.5 s, or some round trips.
+	completing = overlay.Patience{Time: 2 * time.Second, Trips: 10}
+	// telling is for a majority of the anchors to tell what they hold: who looks at a list
+	// of members wants it soon.
+	telling = overlay.Patience{Time: 500 * time.Millisecond, Trips: 2}
 )
 
 // over is how long p is with these links.
@@ -46,7 +43,7 @@ func isComplete(v *cluster.View) bool { return v.Complete }
 // members is described at Engine.Members.
 func (k *calls) members(ctx context.Context, address string) ([]patterns.Member, error) {
 	for {
-		v, err := k.viewOf(ctx, address, overlay.Patience{Time: toldTime, Trips: toldTrips}, isTold)
+		v, err := k.viewOf(ctx, address, telling, isTold)
 		if err != nil {
 			return nil, err
 		}

@@ -68,11 +68,10 @@ func NewBase(cfg Config) *Base {
 // Now is the engine's clock in ns; never 0.
 func (b *Base) Now() int64 { return int64(b.Cfg.Clock.Now().Sub(b.start)) }
 
-// AtLeast is how long something is waited for that usually takes no longer than d: so
-// many of the longest round trips, if that is more.
-func (b *Base) AtLeast(d time.Duration, trips int) time.Duration {
+// Over is how long p is with the links of now.
+func (b *Base) Over(p overlay.Patience) time.Duration {
 	trip, _ := b.Cfg.Links.LongestTrip()
-	return overlay.Patience{Time: d, Trips: trips}.Over(trip)
+	return p.Over(trip)
 }
 
 // MustSeal says whether what is published in a group with these keys is sealed.

@@ -3,7 +3,11 @@
 
 package env
 
-import "time"
+import (
+	"time"
+
+	"github.com/arke-mesh/arke/overlay"
+)
 
 // Prefix begins the names of the clusters in which nodes that listen to a group
 // of topics register. Services can't have such names.
@@ -18,10 +22,9 @@ const (
 
 // Times of topics.
 const (
-	// HoleTime is how long a message is waited for that others have overtaken, or
-	// holeTrips round trips: what came directly overtakes what came through a tree.
-	HoleTime  = 500 * time.Millisecond
-	HoleTrips = 2
+	// HoleTime is how long a message is waited for that others have overtaken, at the
+	// least; see Hole.
+	HoleTime = 500 * time.Millisecond
 	// IdleTime is how long a publisher watches a group after the last message.
 	IdleTime = 30 * time.Second
 	// StreamTime is how long a receiver remembers a publisher that is silent:
@@ -42,11 +45,6 @@ const (
 	// forwarder.
 	ElectionTime = 10 * time.Second
 	SweepTime    = 10 * time.Second
-	// CompleteTime, or completeTrips round trips, is how long the first message waits for
-	// the anchors that have not told whom they know: they are dialled, and a new one
-	// settles first.
-	CompleteTime  = 2500 * time.Millisecond
-	CompleteTrips = 10
 	// RedialTime passes before a receiver that could not be reached is dialled
 	// again.
 	RedialTime = time.Second
@@ -55,10 +53,6 @@ const (
 	// DoubtTime is how long the link to the root group's forwarder may be broken
 	// before another one is taken.
 	DoubtTime = 3 * time.Second
-	// GraceTime, or graceTrips round trips, is how long a node to which there is a link
-	// is sent what its leases asked for when it is in no view any more.
-	GraceTime  = time.Second
-	GraceTrips = 2
 	// RebuildTime is the least time between two trees, unless one is broken.
 	RebuildTime = 500 * time.Millisecond
 	// LeaseTime collects changes of what a node listens to.
@@ -74,6 +68,19 @@ const (
 	// UnsureTime is how long after a change of what a node listens to the size
 	// of a gap is an upper bound only.
 	UnsureTime = 2 * time.Second
+)
+
+// What takes round trips is waited for for longer where these are long.
+var (
+	// Hole is how long a message is waited for that others have overtaken: what came
+	// directly overtakes what came through a tree.
+	Hole = overlay.Patience{Time: HoleTime, Trips: 2}
+	// Completing is how long the first message waits for the anchors that have not told
+	// whom they know: they are dialled, and a new one settles first.
+	Completing = overlay.Patience{Time: 2500 * time.Millisecond, Trips: 10}
+	// Grace is how long a node to which there is a link is sent what its leases asked for
+	// when it is in no view any more.
+	Grace = overlay.Patience{Time: time.Second, Trips: 2}
 )
 
 // Limits of topics.
