@@ -241,6 +241,7 @@ func (st *stream) complete(resume bool) error {
 			id = newID(&l.sessions)
 		}
 		s, received = l.begin(id, st.s, &st.greeting), wire.Counts{}
+		st.greeting.received = wire.Counts{} // what it has of a session that we have not says nothing of this one
 	}
 	st.join(s)
 	clock := l.o.stamp()

@@ -359,3 +359,41 @@ func TestLanesHavePriorities(t *testing.T) {
 		require.Equal(t, []string{"in flight", "ctl", "rpc", "pub", "bulk", "0.5 MB", "1 MB"}, order)
 	})
 }
+
+// This test has a peer call that goes on with a session which it had with this node's last
+// start, and has received in that: it gets a new session, in which all arrives, as what it
+// has of the old one says nothing of that.
+func TestWhoGoesOnWithTheLastStartGetsANewSession(t *testing.T) {
+	facing(t, func(t *testing.T, a *node, r *raw) {
+		h := r.hello()
+		h.Fresh, h.Received = false, []uint64{3, 5, 0, 9}
+		s := r.dial(low)
+		s.control(wire.KindHello, h)
+		var answer wire.Hello
+		require.NoError(t, wire.DecodeControl(s.expect(wire.KindHello), &answer))
+		require.NotEqual(t, h.GetSession(), answer.GetSession())
+		require.Empty(t, answer.GetReceived())
+		synctest.Wait()
+		require.True(t, a.Link(high).Up())
+		a.send(high, "x")
+		require.Equal(t, "x", string(s.expect(kindA)))
+		require.Equal(t, []overlay.PeerEventType{overlay.LinkUp}, a.types(high))
+	})
+}
+
+// This test has a node call a peer, be started anew, and call again: it proposes another
+// session, which the peer can't take for the first one.
+func TestEachStartProposesOtherSessions(t *testing.T) {
+	facing(t, func(t *testing.T, a *node, r *raw) {
+		proposal := func(n *node) uint64 {
+			n.Link(high).Open(nil)
+			synctest.Wait()
+			var m wire.Hello
+			require.NoError(t, wire.DecodeControl(r.incoming().expect(wire.KindHello), &m))
+			return m.GetSession()
+		}
+		first := proposal(a)
+		require.NoError(t, a.Close())
+		require.NotEqual(t, first, proposal(startNode(t, r.transport.net, low)))
+	})
+}

@@ -5,6 +5,7 @@ package overlay
 
 import (
 	"context"
+	"encoding/binary"
 	"sync/atomic"
 	"time"
 
@@ -88,11 +89,13 @@ func (s *sessions) up() bool { return s.number.Load() != 0 }
 // attached says whether a connection carries the session.
 func (s *sessions) attached() bool { return s.up() && s.last.Load().Attached() }
 
-// newID is the id of a session that neither side has used.
+// newID is the id of a session that neither side has used, nor an instance of theirs
+// before: whoever still holds the session of a peer's last start would take it for that
+// one, and be refused as often as it calls.
 func newID(s *sessions) uint64 {
-	id := s.o.nextSession() << 1
+	id := uint64(binary.BigEndian.Uint32(s.o.instance[:]))<<32 | s.o.nextSession()<<1&(1<<32-1)
 	if s.first() {
-		id++
+		id |= 1
 	}
 	return id
 }
