@@ -193,7 +193,7 @@ func longestFrame(b []byte) (longest int) {
 }
 
 // refined returns the frames in c, those that are longer than limit cut into
-// fragments of about half of that each.
+// fragments of half of that each.
 func refined(pool *Pool, c *chunk, limit int) (finer chunkList) {
 	add := func(k wire.Kind, parts ...[]byte) {
 		n := wire.FrameOverhead
@@ -208,7 +208,7 @@ func refined(pool *Pool, c *chunk, limit int) (finer chunkList) {
 		finer.tail.b = wire.AppendFrame(finer.tail.b, wire.LaneBulk, k, parts...)
 		finer.tail.frames++
 	}
-	payload := max(limit/2, wire.MaxPayload/64)
+	payload := max(limit/2-wire.FrameOverhead-wire.MaxFragmentHead, wire.MaxPayload/64)
 	for b := c.whole(); len(b) > 0; {
 		k, body, size := wire.FirstFrame(b)
 		b = b[size:]

@@ -7,41 +7,54 @@ import "time"
 
 // What is handed to the connection has no priority any more, so it is bounded by the
 // time that it takes to leave. Up to two batches are below the scheduler in each direction,
-// so 2 ms of batchTime are some 8 ms of a round trip on a slow line.
+// so 1 ms of batchTime is some 4 ms of a round trip on a slow line.
 const (
-	batchTime  = 8 * time.Millisecond
-	batchLimit = 256 << 10 // the most in one Write, in bytes
+	batchTime  = 4 * time.Millisecond
+	rateTime   = 100 * time.Millisecond // of writing, which the rate is taken from
+	rateLeast  = 10 * time.Millisecond  // less says nothing
+	batchLimit = 256 << 10              // the most in one Write, in bytes
 	batchLeast = 1 << 10
 	batchFirst = 64 << 10 // while nothing is known
 )
 
-// pace decides how many bytes the next batch may have, from how long the connection
-// took for those before. A Conn may return from Write when it has taken the batch, or
-// the one before. Pure core.
+// pace decides how many bytes the next batch may have, from the rate at which the
+// connection took those before. No batch says much by itself: one that took long may have
+// waited for the processor or for a packet that was lost, and after a pause the queues
+// below are empty and take several at once, whatever the line does. A Conn may return from
+// Write when it has taken the batch, or the one before. Pure core.
 type pace struct {
-	limit  int
-	before int // bytes of the last batch; 0 = the connection was idle
+	limit   int
+	flowing bool // the connection was not idle before the last batch
+	sent    int  // bytes of the batches that the rate is taken from
+	took    time.Duration
 }
 
 func newPace() pace { return pace{limit: batchFirst} }
 
 // paused notes that there was nothing to write: how long the next batch takes says
 // nothing about the one before.
-func (p *pace) paused() { p.before = 0 }
+func (p *pace) paused() { p.flowing = false }
 
-// wrote notes that a batch of n bytes took so long. One that was held up says little,
-// so the limit falls to a quarter at most; it doubles while full batches in a row
-// leave in less than half of the time.
+// wrote notes that a batch of n bytes took so long. If it was slow the limit falls to
+// what leaves in batchTime, but to a quarter at most; if it was large the limit rises to that.
 func (p *pace) wrote(n int, took time.Duration) {
-	bytes := n
-	if p.before > 0 {
-		bytes = min(n, p.before)
+	if !p.flowing && took <= batchTime {
+		p.flowing = true
+		return
 	}
+	p.flowing = true
+	p.sent += n
+	p.took += took
 	switch {
 	case took > batchTime:
-		p.limit = max(int(int64(bytes)*int64(batchTime)/int64(took)), p.limit/4, batchLeast)
-	case took < batchTime/2 && p.before > 0 && bytes >= p.limit/2:
-		p.limit = min(2*p.limit, batchLimit)
+		p.limit = max(min(p.limit, p.perBatch()), p.limit/4, batchLeast)
+	case n >= p.limit/2 && p.took >= rateLeast:
+		p.limit = min(max(p.limit, p.perBatch()), batchLimit)
 	}
-	p.before = n
+	if p.took >= rateTime {
+		p.sent, p.took = p.sent/2, p.took/2
+	}
 }
+
+// perBatch is how many bytes leave in batchTime.
+func (p *pace) perBatch() int { return int(int64(p.sent) * int64(batchTime) / int64(p.took)) }
