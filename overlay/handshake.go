@@ -477,7 +477,7 @@ func (st *stream) say(clock, id uint64, fresh bool, received wire.Counts) error 
 	if _, err := st.s.Write(hello); err != nil {
 		return fmt.Errorf("%w: write: %w", ErrLost, err)
 	}
-	st.l.wrote(ByLane{LaneCtl: uint64(len(hello))})
+	st.l.wrote(1, ByLane{LaneCtl: uint64(len(hello))})
 	return nil
 }
 
@@ -523,6 +523,7 @@ func (b *base) refuse(s Stream, cause error) {
 		s.Reset(refusalCode(cause))
 		return
 	}
+	b.traffic.frames.Add(1)
 	b.traffic.sent[LaneCtl].Add(uint64(len(words)))
 	// Closing at once could overtake the words; wait for the peer's end.
 	var rest [512]byte

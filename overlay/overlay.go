@@ -221,7 +221,7 @@ func (o *Overlay) SetSeeds(addrs []string) { o.search.reseed(slices.Clone(addrs)
 
 // Traffic tells how much was sent and received on all links together.
 func (o *Overlay) Traffic() Traffic {
-	t := Traffic{Sent: o.traffic.sums(), Received: o.traffic.received.Load()}
+	t := Traffic{Frames: o.traffic.frames.Load(), Sent: o.traffic.sums(), Received: o.traffic.received.Load()}
 	for _, l := range o.links.sorted() {
 		queued, kept := l.load()
 		for lane := range queued {

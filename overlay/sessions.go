@@ -252,7 +252,8 @@ func (s *sessions) load() (queued, kept ByLane) {
 }
 
 // wrote counts what a connection has taken.
-func (s *sessions) wrote(bytes [laneCount]uint64) {
+func (s *sessions) wrote(frames uint64, bytes [laneCount]uint64) {
+	s.o.traffic.frames.Add(frames)
 	for lane, n := range bytes {
 		if n > 0 {
 			s.traffic.sent[lane].Add(n)

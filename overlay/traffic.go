@@ -47,17 +47,19 @@ func (b ByLane) present() map[string]int {
 	return m
 }
 
-// Traffic is how much a node has sent and received, in bytes of frames: what
+// Traffic is how much a node has sent and received, in frames and bytes of them: what
 // TLS, the muxer and TCP add is not in it, nor what a node sends to itself.
 type Traffic struct {
+	Frames   uint64 // sent, since the overlay was made; acknowledgements, beats and handshakes are some, too
 	Sent     ByLane // since the overlay was made; handshakes and goodbyes count as ctl
 	Received uint64 // likewise; frames do not say which lane they came on
 	Queued   ByLane // waiting in the lanes of all links now
 	Kept     ByLane // sent on all links and not acknowledged yet
 }
 
-// traffic counts bytes. It may be used concurrently.
+// traffic counts frames and bytes. It may be used concurrently.
 type traffic struct {
+	frames   atomic.Uint64 // sent; of a node, not of each link
 	sent     [laneCount]atomic.Uint64
 	received atomic.Uint64
 }

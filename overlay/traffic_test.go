@@ -16,7 +16,7 @@ import (
 	"github.com/arke-mesh/arke/overlay"
 )
 
-// This test checks that every frame is counted on its lane when it has left,
+// This test checks that every frame is counted, on its lane, when it has left,
 // that the receiver counts as many bytes, and that what a node sends to itself
 // is not traffic.
 func TestTrafficIsCountedByLane(t *testing.T) {
@@ -32,6 +32,8 @@ func TestTrafficIsCountedByLane(t *testing.T) {
 			_, err := l.Send(lane, kindA, small)
 			require.NoError(t, err)
 		}
+		synctest.Wait()
+		require.Equal(t, before.Frames+3, a.Traffic().Frames)
 		_, err := l.Send(overlay.LaneRPC, kindA, large)
 		require.NoError(t, err)
 		synctest.Wait()
@@ -42,6 +44,7 @@ func TestTrafficIsCountedByLane(t *testing.T) {
 		require.Equal(t, 2*frame, after.Sent[overlay.LanePub])
 		require.InEpsilon(t, len(large), after.Sent[overlay.LaneBulk], 0.001)
 		require.Greater(t, after.Sent[overlay.LaneBulk], uint64(len(large)))
+		require.GreaterOrEqual(t, after.Frames, before.Frames+3+uint64(len(large)/wire.MaxPayload), "the large one is cut")
 		require.Zero(t, after.Queued)
 
 		sum := after.Sent[0] + after.Sent[1] + after.Sent[2] + after.Sent[3]

@@ -42,6 +42,7 @@ func metrics() []Entry {
 		{"", "arke_seeds", "Seeds that were given, by state: trying, reached, self, or failing."},
 		{"", "arke_links", "Links, by state: up, suspect, or opening."},
 		{"", "arke_link_rtt_seconds", "Largest smoothed round trip of a link that is up; 0 if none was measured."},
+		{"sent_frames", "arke_sent_frames_total", "Frames sent on all links: messages, or batches and parts of them, acknowledgements and heartbeats."},
 		{"sent_bytes", "arke_sent_bytes_total", "Bytes of frames sent on all links, by lane: without encryption and TCP, and without what a node sends to itself."},
 		{"received_bytes", "arke_received_bytes_total", "Bytes of frames received on all links."},
 		{"queued_bytes", "arke_queued_bytes", "Bytes that wait in the lanes of all links, by lane."},

@@ -70,8 +70,9 @@ type Status struct {
 	Topics  pubsub.Status `json:"topics"`
 	Tunnels tunnel.Status `json:"tunnels"`
 
-	// What all links together carried, in bytes of frames: encryption and TCP
-	// not counted, nor what the node sends to itself.
+	// What all links together carried, in frames and bytes of them: encryption and
+	// TCP not counted, nor what the node sends to itself.
+	SentFrames    uint64         `json:"sent_frames"`    // since the start
 	SentBytes     overlay.ByLane `json:"sent_bytes"`     // since the start
 	ReceivedBytes uint64         `json:"received_bytes"` // since the start
 	QueuedBytes   overlay.ByLane `json:"queued_bytes"`   // waiting now
@@ -131,6 +132,7 @@ func (n *Node) Status() Status {
 		Topics:  n.topics.Status(),
 		Tunnels: n.tunnels.Status(),
 
+		SentFrames:    t.Frames,
 		SentBytes:     t.Sent,
 		ReceivedBytes: t.Received,
 		QueuedBytes:   t.Queued,

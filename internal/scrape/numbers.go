@@ -66,6 +66,7 @@ func newNumbers() numbers {
 		gauge("arke_tunnels_served", func(s *node.Status) int { return s.Tunnels.Served }),
 		gauge("arke_tunnel_buffer_bytes", func(s *node.Status) int { return s.Tunnels.BufferBytes }),
 		gauge("arke_peers", func(s *node.Status) int { return s.Peers }),
+		count("arke_sent_frames_total", func(s *node.Status) uint64 { return s.SentFrames }),
 		count("arke_received_bytes_total", func(s *node.Status) uint64 { return s.ReceivedBytes }),
 		gauge("arke_anchor_clusters", func(s *node.Status) int { return s.Anchors.Clusters }),
 		gauge("arke_anchor_leases", func(s *node.Status) int { return s.Anchors.Leases }),

@@ -51,7 +51,9 @@ type attachment struct {
 	took  time.Duration // the Write before
 	limit int           // of a batch
 	told  int           // the limit that the connection knows
-	bytes [wire.Lanes]uint64
+	// What Config.Sent gets of parts.
+	frames uint64
+	bytes  [wire.Lanes]uint64
 }
 
 // fail ends the connection because of cause, the first time.
@@ -160,7 +162,7 @@ func (a *attachment) send() error {
 
 // gather puts what is to be written into parts.
 func (a *attachment) gather() {
-	a.bytes = [wire.Lanes]uint64{wire.LaneCtl: uint64(len(a.head))}
+	a.frames, a.bytes = countFrames(a.head), [wire.Lanes]uint64{wire.LaneCtl: uint64(len(a.head))}
 	a.parts = append(a.parts[:0], a.head)
 	a.size = len(a.head)
 	for _, s := range a.spans {
@@ -169,6 +171,7 @@ func (a *attachment) gather() {
 		if len(s.loan) > 0 {
 			a.parts = append(a.parts, s.loan)
 		}
+		a.frames += s.frames
 		a.bytes[s.lane] += uint64(n)
 		a.size += n
 	}
@@ -187,7 +190,7 @@ func (a *attachment) skip(n int) {
 func (a *attachment) sent(all bool) {
 	clear(a.parts)
 	if all {
-		a.s.cfg.wrote(a.bytes)
+		a.s.cfg.Sent(a.frames, a.bytes)
 	}
 }
 

@@ -63,6 +63,7 @@ func (g *laneLog) add(c *chunk) {
 // span is a run of frames of one chunk to be written.
 type span struct {
 	b, loan []byte // one behind the other
+	frames  uint64
 	lane    wire.Lane
 	account account
 }
@@ -97,19 +98,17 @@ func (g *laneLog) fitting(room int, least bool) (n int) {
 
 // take hands out the next n bytes, whole frames of one chunk.
 func (g *laneLog) take(n int) span {
-	c := g.at
+	c, before := g.at, g.taken
 	s := span{account: c.account, loan: c.loan.body}
 	here := n - len(s.loan) // a frame with a loan is sent at once
 	s.b = c.b[g.off : g.off+here : g.off+here]
 	if g.off += n; g.off == c.size() {
 		g.taken = c.last()
 		g.at, g.off = c.next, 0
-		return s
+	} else {
+		g.taken += countFrames(s.b)
 	}
-	for b := s.b; len(b) > 0; g.taken++ {
-		_, _, size := wire.FirstFrame(b)
-		b = b[size:]
-	}
+	s.frames = g.taken - before
 	return s
 }
 
@@ -187,6 +186,15 @@ func (g *laneLog) messages() (n int) {
 	off := g.off
 	for c := g.at; c != nil; c, off = c.next, 0 {
 		n += c.messages(off)
+	}
+	return n
+}
+
+// countFrames counts encoded frames.
+func countFrames(b []byte) (n uint64) {
+	for ; len(b) > 0; n++ {
+		_, _, size := wire.FirstFrame(b)
+		b = b[size:]
 	}
 	return n
 }

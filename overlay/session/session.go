@@ -71,8 +71,9 @@ type Config struct {
 	Changed func()
 	// Dropped counts what was dropped. May be nil.
 	Dropped func(why Drop, n int)
-	// Sent counts encoded bytes by lane as they are written. May be nil.
-	Sent func(bytes [wire.Lanes]uint64)
+	// Sent counts frames, and their encoded bytes by lane, as they are written. May be
+	// nil.
+	Sent func(frames uint64, bytes [wire.Lanes]uint64)
 }
 
 // Seam is how a session reaches what it runs in.
@@ -124,7 +125,7 @@ func (c Config) withDefaults() Config {
 		c.Dropped = func(Drop, int) {}
 	}
 	if c.Sent == nil {
-		c.Sent = func([wire.Lanes]uint64) {}
+		c.Sent = func(uint64, [wire.Lanes]uint64) {}
 	}
 	if c.Rounds == nil {
 		c.Rounds = &Rounds{}
@@ -149,8 +150,6 @@ func (c *Config) measure(parts [][]byte) (int, error) {
 	}
 	return n, nil
 }
-
-func (c *Config) wrote(bytes [wire.Lanes]uint64) { c.Sent(bytes) }
 
 // Session is what two sides have while neither forgets the other: four lanes each
 // way on which nothing is lost, whatever connection carries them. All methods may
