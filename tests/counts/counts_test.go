@@ -81,7 +81,8 @@ func (c cost) least(d cost) cost {
 	}
 	return cost{
 		allocations: min(c.allocations, d.allocations), calls: min(c.calls, d.calls),
-		wakes: min(c.wakes, d.wakes), runs: min(c.runs, d.runs), overhead: min(c.overhead, d.overhead),
+		wakes: min(c.wakes, d.wakes), runs: min(c.runs, d.runs),
+		frames: min(c.frames, d.frames), overhead: min(c.overhead, d.overhead),
 	}
 }
 
@@ -108,6 +109,7 @@ func (c cost) beside(bound cost) []held {
 	all := []held{
 		{"allocations", "heap allocations", c.allocations, bound.allocations},
 		{"calls", "system calls that read or write", c.calls, bound.calls},
+		{"frames", "frames to other nodes", c.frames, bound.frames},
 		{"overhead", "bytes of frames beside the body", c.overhead, bound.overhead},
 	}
 	if bound.runs > 0 {
@@ -164,6 +166,7 @@ func (w work) measure(t *testing.T, processes map[string]*process) map[string]co
 			calls:       float64(now.Calls-was.Calls) / n,
 			wakes:       float64(now.Wakes-was.Wakes) / n,
 			runs:        float64(now.Runs-was.Runs) / n,
+			frames:      float64(now.Frames-was.Frames) / n,
 			overhead:    float64(now.Bytes-was.Bytes) / n,
 		}
 		if c.overhead > body { // it sends the bodies, and does not only acknowledge
@@ -175,7 +178,7 @@ func (w work) measure(t *testing.T, processes map[string]*process) map[string]co
 }
 
 // counters is what a probe says.
-type counters struct{ Allocations, Calls, Wakes, Runs, Bytes uint64 }
+type counters struct{ Allocations, Calls, Wakes, Runs, Frames, Bytes uint64 }
 
 // build builds the probe without the race detector.
 func build(t *testing.T) string {

@@ -3,7 +3,7 @@
 
 // Package counts, an inner part of Arke that makes no promise to users, guards
 // what a message costs by counting, not by timing: heap allocations, system
-// calls, wake-ups, runs of goroutines and bytes of frames, of each process that a
+// calls, wake-ups, runs of goroutines, frames and their bytes, of each process that a
 // message passes.
 // Counts are the same on a slow machine and on a fast one; how fast Arke is
 // beside its peers is measured in the folder bench.

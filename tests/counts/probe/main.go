@@ -220,7 +220,8 @@ type Counters struct {
 	Calls       uint64 // system calls that read or write
 	Wakes       uint64 // times that a thread waited and was woken
 	Runs        uint64 // times that a goroutine that had stopped was let run
-	Bytes       uint64 // of frames sent to other nodes
+	Frames      uint64 // sent to other nodes
+	Bytes       uint64 // of those
 }
 
 func (p *probe) count() (c Counters) {
@@ -242,7 +243,9 @@ func (p *probe) count() (c Counters) {
 		}
 	}
 	if p.node != nil {
-		for _, n := range p.node.Status().SentBytes {
+		s := p.node.Status()
+		c.Frames = s.SentFrames
+		for _, n := range s.SentBytes {
 			c.Bytes += n
 		}
 	}
