@@ -21,8 +21,8 @@ const (
 	uncarried  = "direct"
 )
 
-// limits are systems with nothing above the connection.
-var limits = []string{"tcp", "tls", "libp2p", uncarried}
+// limits are systems with nothing above the connection, or that only forward.
+var limits = []string{"tcp", "tls", "libp2p", "chain-1", "chain-2", "chain-4", uncarried}
 
 // isPeer says whether a system is another one than Arke, and no limit.
 func isPeer(system string) bool {
