@@ -38,11 +38,11 @@ func (p *pace) paused() { p.flowing = false }
 // wrote notes that a batch of n bytes took so long. If it was slow the limit falls to
 // what leaves in batchTime, but to a quarter at most; if it was large the limit rises to that.
 func (p *pace) wrote(n int, took time.Duration) {
-	if !p.flowing && took <= batchTime {
-		p.flowing = true
+	first := !p.flowing
+	p.flowing = true
+	if first && took <= batchTime {
 		return
 	}
-	p.flowing = true
 	p.sent += n
 	p.took += took
 	switch {
