@@ -96,8 +96,8 @@ bench: ## the benchmarks beside the code, with allocations
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./internal/... ./security/... ./overlay/... ./cluster/... ./patterns/... ./relay/...
 
 .PHONY: bench-check
-bench-check: ## vet and the tests of the folder bench, a module of its own: it measures nothing and needs no peers
-	cd bench && go vet ./... && go test -vet=off -ldflags=-w ./...
+bench-check: ## lint and the tests of the folder bench, a module of its own: it measures nothing and needs no peers
+	$(MAKE) -C bench lint test
 
 .PHONY: bench-peers
 bench-peers: ## Arke beside its peers, ten to fifteen minutes; BENCH_FULL=1 for everything: bench/README.md
