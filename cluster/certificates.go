@@ -37,16 +37,18 @@ func (reviewEvent) apply(c *control, now time.Time) {
 // refused and may serve now.
 func review(now time.Time, k *watcher) {
 	for _, s := range ordered(k.byID, compareIDs) {
-		for key, d := range s.known {
-			if !s.may(d) {
-				delete(s.known, key)
-				for _, c := range s.anchorViews {
-					delete(c.set, key)
-					delete(c.coming, key)
-				}
-				s.refused = true
+		s.doubtAll()
+		s.known.keep(func(d *verified) bool {
+			if s.may(d) {
+				return true
 			}
-		}
+			for _, c := range s.anchorViews {
+				delete(c.set, d.leaseKey)
+				delete(c.coming, d.leaseKey)
+			}
+			s.refused = true
+			return false
+		})
 		if s.refused {
 			s.refused = false
 			for _, c := range s.anchorViews {

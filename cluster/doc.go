@@ -26,7 +26,8 @@
 //  4. The view is the union of what the anchors say (mergeviews.go): lost
 //     at one anchor is suspect, lost at a majority is gone, a node's newest
 //     incarnation hides what it was before, its newest record older ones. Where our
-//     own link to a member's node is up, only a majority makes it suspect.
+//     own link to a member's node is up, only a majority makes it suspect. Only the
+//     members of nodes that there is news of are merged anew (census).
 //  5. Pick chooses from the view by load, latency and zone (pick.go): members of this
 //     network first, those that gateways lend from others as far as it can't do the
 //     work itself (tiers.go). Done tells how it went, and slow or failing members are

@@ -4,6 +4,8 @@
 package cluster
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -36,6 +38,7 @@ type epochView struct {
 	anchorSet   *anchorSet
 	anchorViews []*anchorView // current anchors by distance, then old ones
 	told        time.Time     // since when the current anchors have all told; zero = they have not
+	alike       bool          // what anchorSet said of that
 	movers      movers        // that may have gone over to other anchors; nil = nobody
 }
 
@@ -47,6 +50,7 @@ func (k *watcher) advance(now time.Time, s *epochView) {
 	for _, c := range s.anchorViews {
 		if session := k.peers.session(c.peer); session != c.session {
 			// What it said stays until it, or another one, says more.
+			s.doubtAll()
 			c.session, c.asked, c.fresh, c.settled = session, false, false, false
 			c.coming, c.tries, c.next = nil, 0, now
 			k.claims.drop(c.peer, &c.stake)
@@ -71,9 +75,12 @@ func (k *watcher) advance(now time.Time, s *epochView) {
 // matchAnchors adds a view for each new anchor, and puts the current ones
 // first, in the order of the ring.
 func (k *watcher) matchAnchors(s *epochView) {
+	moved := s.alike != s.anchorSet.alike
+	s.alike = s.anchorSet.alike
 	for _, c := range s.anchorViews {
-		c.old = !s.anchorSet.isAnchor(c.peer)
-		c.witness = c.witness && c.old
+		old := !s.anchorSet.isAnchor(c.peer)
+		moved = moved || old != c.old
+		c.old, c.witness = old, c.witness && old
 	}
 	var current []*anchorView
 	for _, p := range s.anchorSet.anchors {
@@ -88,6 +95,9 @@ func (k *watcher) matchAnchors(s *epochView) {
 		if c.old {
 			current = append(current, c)
 		}
+	}
+	if moved || !slices.Equal(current, s.anchorViews) {
+		s.doubtAll() // other anchors are the majority
 	}
 	s.anchorViews = current
 }
@@ -149,6 +159,7 @@ func (k *watcher) release(s *epochView, c *anchorView) {
 	s.anchorViews = slices.DeleteFunc(s.anchorViews, func(o *anchorView) bool { return o == c })
 	k.peers.unhold(c.peer)
 	k.claims.drop(c.peer, &c.stake)
+	s.doubtAll()
 }
 
 // anchorView is what one anchor says.
@@ -182,6 +193,20 @@ type listed struct {
 	suspect bool
 }
 
+// doubt has what is known of p's members merged anew, with the next refresh.
+func (s *epochView) doubt(p peer.ID) {
+	for _, w := range s.of {
+		w.census.doubted[p] = true
+	}
+}
+
+// doubtAll has everybody merged anew who is known under this id, with the next refresh.
+func (s *epochView) doubtAll() {
+	for p := range s.known.nodes {
+		s.doubt(p)
+	}
+}
+
 func (s *epochView) at(p peer.ID) *anchorView {
 	for _, c := range s.anchorViews {
 		if c.peer == p {
@@ -206,6 +231,7 @@ func (k *watcher) snapshot(now time.Time, from peer.ID, m *snapshotMsg) {
 	if m.refusal != wire.Refusal_NONE {
 		k.drops.Inc(dropWatch.because(m.refusal))
 		c.asked, c.fresh, c.settled = false, false, false
+		s.doubtAll()
 		k.claims.drop(from, &c.stake)
 		c.next = now.Add(refusedFor(k.rng, max(c.tries-1, 0), m.refusal)) // ask counted this try
 		k.plans.plan(s, c.next)
@@ -222,6 +248,7 @@ func (k *watcher) snapshot(now time.Time, from peer.ID, m *snapshotMsg) {
 	}
 	old := c.set
 	c.replace()
+	s.doubtAll()
 	for key := range c.lost {
 		s.letGo(now, c, old[key])
 	}
@@ -295,12 +322,14 @@ func (k *watcher) delta(now time.Time, from peer.ID, m *deltaMsg) {
 		}
 		s.list(c.set, l)
 		delete(c.lost, l.leaseKey)
+		s.doubt(l.peer)
 	}
 	for _, r := range m.removed {
 		if l, ok := c.set[r.leaseKey]; ok && l.incarnation <= r.incarnation {
 			delete(c.set, r.leaseKey)
 			c.lost[r.leaseKey] = r.incarnation
 			s.letGo(now, c, l)
+			s.doubt(r.peer)
 		}
 	}
 	if c.old || len(s.anchorViews) > len(s.anchorSet.anchors) {
@@ -338,7 +367,7 @@ func (s *epochView) knows(d *verified) bool {
 
 // tidy forgets checks of leases that nobody lists any more.
 func (s *epochView) tidy(members int) {
-	if len(s.known) <= 2*members+64 {
+	if s.known.count <= 2*members+64 {
 		return
 	}
 	listed := make(map[leaseKey]bool)
@@ -350,11 +379,10 @@ func (s *epochView) tidy(members int) {
 			listed[key] = true
 		}
 	}
-	for key := range s.known {
-		if !listed[key] {
-			delete(s.known, key)
-		}
+	for key := range s.movers {
+		listed[key] = true
 	}
+	s.known.keep(func(d *verified) bool { return listed[d.leaseKey] })
 	for _, c := range s.anchorViews {
 		for key := range c.lost {
 			if !listed[key] {
@@ -370,7 +398,7 @@ type verifier struct {
 	base *base
 	*epoch
 	name    string // of the cluster
-	known   map[leaseKey]*verified
+	known   believed
 	refused bool // somebody was, who must not serve the cluster
 }
 
@@ -398,7 +426,7 @@ func (v *verifier) list(set map[leaseKey]listed, l *lease) {
 // believe checks a lease, or remembers that it did. What costs least comes
 // first: who lacks the cluster's key can't make this node verify a signature.
 func (v *verifier) believe(l *lease) *verified {
-	if d := v.known[l.leaseKey]; d != nil && d.lease.says(l) {
+	if d := v.known.get(l.leaseKey); d != nil && d.lease.says(l) {
 		return d
 	}
 	d, reason := v.open(l)
@@ -418,6 +446,52 @@ func (v *verifier) believe(l *lease) *verified {
 	if !v.may(d) {
 		return nil
 	}
-	v.known[l.leaseKey] = d
+	v.known.put(d)
 	return d
+}
+
+// believed are the leases of one cluster id that were checked, by the members' nodes: all
+// that any anchor lists, and some that none does any more. So it also tells which members
+// a node may have.
+type believed struct {
+	nodes map[peer.ID][]*verified // in the order of the members' ids
+	count int
+}
+
+func (b *believed) find(key leaseKey) (i int, ok bool) {
+	return slices.BinarySearchFunc(b.nodes[key.peer], key, func(d *verified, key leaseKey) int {
+		return cmp.Compare(d.member, key.member)
+	})
+}
+
+// get returns what is believed of a member, or nil.
+func (b *believed) get(key leaseKey) *verified {
+	if i, ok := b.find(key); ok {
+		return b.nodes[key.peer][i]
+	}
+	return nil
+}
+
+// put has d believed in place of what was.
+func (b *believed) put(d *verified) {
+	i, ok := b.find(d.leaseKey)
+	if ok {
+		b.nodes[d.peer][i] = d
+		return
+	}
+	if b.nodes == nil {
+		b.nodes = make(map[peer.ID][]*verified)
+	}
+	b.nodes[d.peer] = slices.Insert(b.nodes[d.peer], i, d)
+	b.count++
+}
+
+// keep forgets all but those.
+func (b *believed) keep(those func(*verified) bool) {
+	maps.DeleteFunc(b.nodes, func(p peer.ID, all []*verified) bool {
+		left := slices.DeleteFunc(all, func(d *verified) bool { return !those(d) })
+		b.count -= len(all) - len(left)
+		b.nodes[p] = left
+		return len(left) == 0
+	})
 }

@@ -94,7 +94,7 @@ func TestRememberedLeasesAreBoundedByThoseHeld(t *testing.T) {
 		c.link(PeerDown, "A")
 		c.up("A") // it is asked again
 	}
-	require.LessOrEqual(t, len(c.c.watcher.byID[c.epochOf("geo", "me").cid].known), 2*8+64)
+	require.LessOrEqual(t, c.c.watcher.byID[c.epochOf("geo", "me").cid].known.count, 2*8+64)
 }
 
 // One lying anchor of three changes nothing about who is there: it can't speak

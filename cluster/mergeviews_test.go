@@ -18,7 +18,7 @@ func sorted(lines []string) []string {
 	return lines
 }
 
-// bruteUnion is the second opinion on fuse, straight from the rules.
+// bruteUnion is the second opinion on mergeNode, straight from the rules.
 func bruteUnion(epochViews []*epochView) []string {
 	var out []string
 	newest := make(map[peer.ID]uint64)
@@ -89,15 +89,20 @@ func TestViewIsTheUnionTheRulesSay(t *testing.T) {
 						continue
 					}
 					delete(c.lost, k)
-					c.set[k] = listed{&verified{record: record{leaseKey: k, incarnation: inc}}, rng.IntN(4) == 0}
+					d := &verified{record: record{leaseKey: k, incarnation: inc}}
+					s.known.put(d)
+					c.set[k] = listed{d, rng.IntN(4) == 0}
 				}
 				s.anchorViews = append(s.anchorViews, c)
 			}
 			epochViews = append(epochViews, s)
 		}
 		got := []string(nil)
-		for _, f := range mergeViews(epochViews) {
-			got = append(got, fmt.Sprint(leaseRef{f.leaseKey, f.incarnation}, f.suspect))
+		for i := range 3 {
+			found, _ := mergeNode(epochViews, testPeer(string(rune('A'+i))))
+			for _, f := range found {
+				got = append(got, fmt.Sprint(leaseRef{f.leaseKey, f.incarnation}, f.suspect))
+			}
 		}
 		slices.Sort(got)
 		require.Equal(t, bruteUnion(epochViews), got)

@@ -6,6 +6,8 @@ package cluster
 import (
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
+
 	"github.com/arke-mesh/arke/overlay"
 )
 
@@ -34,18 +36,20 @@ func (all *movers) add(now time.Time, d *verified) {
 }
 
 // settle forgets those of whom all is known, and those that were waited for for long
-// enough. It says when to look again; zero = when something happens.
-func (all movers) settle(now time.Time, s *settling, known func(*verified) bool) time.Time {
+// enough, and returns whose nodes they are. It says when to look again; zero = when
+// something happens.
+func (all movers) settle(now time.Time, s *settling, known func(*verified) bool) (over []peer.ID, next time.Time) {
 	var first alarm
 	for key, m := range all {
-		over, next := s.past(now, m.since, follow)
-		if over || known(m.verified) {
+		past, next := s.past(now, m.since, follow)
+		if past || known(m.verified) {
 			delete(all, key)
+			over = append(over, key.peer)
 		} else {
 			first.plan(next)
 		}
 	}
-	return first.at
+	return over, first.at
 }
 
 // has says whether that life of a member may be moving.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 )
 
@@ -38,17 +39,20 @@ func TestAMoverIsWaitedForAsLongAsFollowingItTakes(t *testing.T) {
 			d := &verified{record: record{leaseKey: leaseKey{testPeer("E"), 1}, incarnation: 2}}
 			former := &verified{record: record{leaseKey: d.leaseKey, incarnation: 1}}
 			var all movers
-			require.Zero(t, all.settle(now, s, nil), "nobody moves")
+			_, next := all.settle(now, s, nil)
+			require.Zero(t, next, "nobody moves")
 			all.add(now, d)
 			for {
-				next := all.settle(now, s, func(of *verified) bool {
+				over, next := all.settle(now, s, func(of *verified) bool {
 					require.Same(t, d, of)
 					return c.known > 0 && !now.Before(start.Add(c.known))
 				})
 				if !all.has(d) {
 					require.Zero(t, next)
+					require.Equal(t, []peer.ID{d.peer}, over)
 					break
 				}
+				require.Empty(t, over)
 				require.False(t, all.has(former), "of an earlier life nothing is waited for")
 				require.True(t, next.After(now))
 				if at := start.Add(c.known); c.known > 0 && now.Before(at) && at.Before(next) {

@@ -43,11 +43,6 @@ type Way struct {
 	Addrs       []string
 }
 
-// reachedBy says whether p is a way to m.
-func reachedBy(m *Member, p peer.ID) bool {
-	return m.Via == nil && m.Peer == p || slices.ContainsFunc(m.ways, func(w Way) bool { return w.Peer == p })
-}
-
 // pass notes that a member which is lent has other leases now.
 func pass(now time.Time, r *registrar, name string, m MemberID, passed map[security.ClusterID]Passed) {
 	i, ok := r.members.find(name, m)
@@ -192,22 +187,15 @@ func (v *verifier) openLent(l *lease) (*verified, dropReason) {
 }
 
 // joinWays puts the registrations of one member at several gateways together: it is one
-// member with several ways. What comes of other members it leaves as it is. The order
-// is arbitrary.
-func joinWays(k *watcher, found []*merged) []*merged {
-	if !slices.ContainsFunc(found, func(f *merged) bool { return f.own != nil }) {
-		return found
-	}
-	var out []*merged
+// member with several ways. They come by gateway.
+func joinWays(k *watcher, lent map[peer.ID][]*merged) (out []*merged) {
 	ways := make(map[leaseKey][]*merged)
 	newest := make(map[peer.ID]uint64)
-	for _, f := range found {
-		if f.own == nil {
-			out = append(out, f)
-			continue
+	for _, found := range lent {
+		for _, f := range found {
+			ways[f.own.leaseKey] = append(ways[f.own.leaseKey], f)
+			newest[f.own.peer] = max(newest[f.own.peer], f.own.incarnation)
 		}
-		ways[f.own.leaseKey] = append(ways[f.own.leaseKey], f)
-		newest[f.own.peer] = max(newest[f.own.peer], f.own.incarnation)
 	}
 	for key, all := range ways {
 		all = slices.DeleteFunc(all, func(f *merged) bool { return f.own.incarnation < newest[key.peer] })
@@ -290,7 +278,7 @@ func (w *watchedCluster) passed(d *verified) map[security.ClusterID]Passed {
 	}
 	out := make(map[security.ClusterID]Passed)
 	for _, s := range w.epochViews {
-		known := s.known[d.leaseKey]
+		known := s.known.get(d.leaseKey)
 		if known == nil || known.incarnation != d.incarnation {
 			continue
 		}

@@ -6,6 +6,8 @@ package cluster
 import (
 	"slices"
 	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
 )
 
 // A caller watches the ids of a cluster, and the shards of those that are sharded. Where
@@ -61,6 +63,11 @@ func (w *watchedCluster) under(x *epoch) *epochView {
 		}
 	}
 	return nil
+}
+
+// mayServe says whether members may be on p, or be reached by it.
+func (w *watchedCluster) mayServe(p peer.ID) bool {
+	return slices.ContainsFunc(w.epochViews, func(s *epochView) bool { return len(s.known.nodes[p]) > 0 })
 }
 
 // watchesBelow says whether the shards of x are watched.

@@ -106,7 +106,9 @@ func (g *rig) do(events ...event) []string {
 	}
 	g.msgs = make(map[string][]message)
 	var out []string
-	for _, a := range g.c.finish(g.now) {
+	actions := g.c.finish(g.now)
+	requireMerged(g.t, g.c.watcher)
+	for _, a := range actions {
 		if _, need := a.(needAction); !need { // it goes with open
 			out = append(out, g.describe(a))
 		}

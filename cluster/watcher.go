@@ -37,8 +37,8 @@ type watchedCluster struct {
 	epochViews []*epochView // in the order of the name's epochs: newest first
 	view       *View
 	check      crossCheck
-	members    map[leaseKey]*Member // those of view
-	dialled    map[peer.ID]bool     // whose links are kept up, so that a first request need not wait
+	census     census           // the members of view
+	dialled    map[peer.ID]bool // whose links are kept up, so that a first request need not wait
 	touched    bool
 }
 
@@ -49,7 +49,7 @@ const lingerTime = 30 * time.Second
 func (k *watcher) start(now time.Time, name string, p *pool) {
 	w := &watchedCluster{
 		name: name, view: &View{pool: p},
-		members: make(map[leaseKey]*Member), dialled: make(map[peer.ID]bool),
+		census: newCensus(), dialled: make(map[peer.ID]bool),
 	}
 	k.names[name] = w
 	k.follow(now, w, k.epochs.use(now, name))
@@ -87,7 +87,7 @@ func (k *watcher) follow(now time.Time, w *watchedCluster, epochs []*epoch) {
 				return s
 			}
 			s := &epochView{of: []*watchedCluster{w}, anchorSet: k.finder.follow(now, e.cid), verifier: verifier{
-				base: k.base, epoch: e, name: w.name, known: make(map[leaseKey]*verified),
+				base: k.base, epoch: e, name: w.name,
 			}}
 			k.byID[e.cid] = s
 			k.advance(now, s)
@@ -104,6 +104,7 @@ func (k *watcher) follow(now time.Time, w *watchedCluster, epochs []*epoch) {
 			k.plans.cancel(s)
 			delete(k.byID, s.cid)
 		})
+	w.census.all = true
 	k.touch(w)
 }
 
@@ -127,18 +128,16 @@ func (k *watcher) anchorsChanged(now time.Time, cid security.ClusterID) {
 func (k *watcher) peerChanged(now time.Time, p peer.ID) {
 	var concerned []*watchedCluster
 	for _, w := range k.names {
-		if slices.ContainsFunc(w.epochViews, func(s *epochView) bool { return s.at(p) != nil }) {
+		if w.mayServe(p) || slices.ContainsFunc(w.epochViews, func(s *epochView) bool { return s.at(p) != nil }) {
 			concerned = append(concerned, w)
-		}
-		for _, m := range w.view.Members {
-			if reachedBy(m, p) {
-				k.flagLink(m)
-				k.touch(w) // who vouches for m may be another one now
-			}
 		}
 	}
 	slices.SortFunc(concerned, func(a, b *watchedCluster) int { return strings.Compare(a.name, b.name) })
 	for _, w := range concerned {
+		if w.mayServe(p) {
+			w.census.doubted[p] = true // who vouches for its members may be another one now
+			k.touch(w)
+		}
 		for _, s := range w.epochViews {
 			if s.at(p) != nil {
 				k.advance(now, s)
@@ -206,17 +205,14 @@ func (k *watcher) flush(now time.Time) {
 func (k *watcher) refresh(now time.Time, w *watchedCluster) {
 	w.reach(now, k)
 	for _, s := range w.epochViews {
-		k.plans.plan(s, s.movers.settle(now, k.finder.settling, s.knows))
+		over, next := s.movers.settle(now, k.finder.settling, s.knows)
+		for _, p := range over {
+			s.doubt(p)
+		}
+		k.plans.plan(s, next)
 	}
-	found := joinWays(k, mergeViews(w.epochViews))
-	v := &View{pool: w.view.pool}
-	members := make(map[leaseKey]*Member, len(found))
-	for _, f := range found {
-		m := k.member(w, f)
-		members[f.leaseKey] = m
-		v.Members = append(v.Members, m)
-	}
-	slices.SortFunc(v.Members, compareMembers)
+	changes := w.census.merge(k, w)
+	v := &View{pool: w.view.pool, Members: revised(w.view.Members, changes)}
 	w.check.remember(now, v.Members)
 	empty := len(v.Members) == 0 && believedEmpty(w.epochViews)
 	doubted := empty && k.doubts(now, w)
@@ -225,16 +221,15 @@ func (k *watcher) refresh(now time.Time, w *watchedCluster) {
 	v.Told = !doubted && told(w.epochViews)
 	v.Complete = !doubted && complete(w.epochViews, w.view.Complete)
 	w.dismiss(k)
-	for key, m := range w.members {
-		if members[key] == nil || members[key].load != m.load {
-			m.load.setFlag(flagGone, true)
+	for _, c := range changes {
+		if c.old != nil && (c.now == nil || c.now.load != c.old.load) {
+			c.old.load.setFlag(flagGone, true)
 		}
 	}
-	w.members = members
 	for _, s := range w.epochViews {
-		s.tidy(len(found))
+		s.tidy(len(v.Members))
 	}
-	if slices.Equal(v.Members, w.view.Members) && v.Known == w.view.Known && v.Told == w.view.Told && v.Complete == w.view.Complete {
+	if len(changes) == 0 && v.Known == w.view.Known && v.Told == w.view.Told && v.Complete == w.view.Complete {
 		return
 	}
 	v.tiers = newTiers(v.pool, k.self, k.zone, v.Members)
@@ -251,10 +246,9 @@ func (k *watcher) refresh(now time.Time, w *watchedCluster) {
 	k.out.add(publishAction{w.name, v})
 }
 
-// member returns the Member for f: the same one as before if nothing about it
+// member returns the Member for f: the old one if nothing about it
 // has changed, with the same health if it is only described differently.
-func (k *watcher) member(w *watchedCluster, f *merged) *Member {
-	old := w.members[f.leaseKey]
+func (k *watcher) member(w *watchedCluster, old *Member, f *merged) *Member {
 	m := old
 	if old == nil || old.Incarnation != f.incarnation || !old.describes(f.verified) || !sameWays(old, f) || !samePassed(old, w, f.verified) {
 		m = &Member{

@@ -37,6 +37,7 @@ type world struct {
 	soon      []func() // lookups and dials under way
 	next      uint64   // session
 	delivered int
+	steps     int  // of all nodes
 	lossy     bool // now and then a message finds its lane full
 	dim       bool // routing tables know only some of the nodes; lookups find all
 	batches   bool // what waits for a node arrives together, as it does where there is much
@@ -225,7 +226,11 @@ func (n *worldNode) do(events ...event) {
 	for _, e := range events {
 		n.c.step(n.w.now, e)
 	}
-	for _, a := range n.c.finish(n.w.now) {
+	actions := n.c.finish(n.w.now)
+	if n.w.steps++; n.w.steps%4 == 0 && !n.w.batches { // what is wrong stays so for a while
+		requireMerged(n.w.t, n.c.watcher)
+	}
+	for _, a := range actions {
 		n.perform(a)
 	}
 }
