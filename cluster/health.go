@@ -322,7 +322,7 @@ type pool struct {
 	refreshAt atomic.Int64
 
 	mu      sync.Mutex // guards what follows; a load's mu is taken first, never after it
-	loads   []*load    // members of the current view
+	members []*Member  // of the current view; nobody changes the slice
 	scratch []int64
 	ranks   map[int]*pool     // of imported members, by their priority
 	spills  map[string]*spill // of work that is for one network only
@@ -376,36 +376,35 @@ func (p *pool) setTiers(tiers []tier) {
 	}
 	p.mu.Unlock()
 	for _, each := range pools {
-		var loads []*load
-		from := make(map[string]bool)
-		for i := range tiers {
-			if tiers[i].pool != each {
-				continue
-			}
-			for _, m := range tiers[i].all {
-				loads = append(loads, m.load)
-				from[m.Network] = true
-			}
+		var members []*Member
+		if i := slices.IndexFunc(tiers, func(t tier) bool { return t.pool == each }); i >= 0 {
+			members = tiers[i].all
 		}
-		each.setLoads(loads)
-		each.keepSpills(from)
+		each.setMembers(members)
+	}
+}
+
+// setMembers replaces the members that medians and bounds are reckoned over.
+func (p *pool) setMembers(members []*Member) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.members = members
+	if p.nextProbe.Load() != 0 { // else nobody is ejected, nor is who is new
+		p.schedule()
+	}
+	if len(p.spills) > 0 {
+		p.keepSpills()
 	}
 }
 
 // keepSpills forgets the spills of work for networks that nobody is from any more: who
-// registers members chooses what their networks are called.
-func (p *pool) keepSpills(from map[string]bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// registers members chooses what their networks are called. Under mu.
+func (p *pool) keepSpills() {
+	from := make(map[string]bool)
+	for _, m := range p.members {
+		from[m.Network] = true
+	}
 	maps.DeleteFunc(p.spills, func(network string, _ *spill) bool { return !from[network] })
-}
-
-// setLoads replaces the members that medians and bounds are reckoned over.
-func (p *pool) setLoads(loads []*load) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.loads = loads
-	p.schedule()
 }
 
 // slow says whether a service time is an outlier.
@@ -434,8 +433,8 @@ func (p *pool) refresh(now int64) {
 // faster one sets the standard; 0 if nothing is. Under mu.
 func (p *pool) middle(of func(*load) int64) int64 {
 	p.scratch = p.scratch[:0]
-	for _, l := range p.loads {
-		if v := of(l); v > 0 {
+	for _, m := range p.members {
+		if v := of(m.load); v > 0 {
 			p.scratch = append(p.scratch, v)
 		}
 	}
@@ -452,8 +451,8 @@ func (p *pool) eject(now int64, l *load) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	answering, out := 0, 1
-	for _, o := range p.loads {
-		switch o.state() {
+	for _, m := range p.members {
+		switch m.load.state() {
 		case stateLive:
 			answering++
 		case stateEjected:
@@ -477,8 +476,8 @@ func (p *pool) reschedule() {
 
 func (p *pool) schedule() {
 	first := int64(0)
-	for _, l := range p.loads {
-		if e := l.ejected.Load(); e != 0 && (first == 0 || e < first) {
+	for _, m := range p.members {
+		if e := m.load.ejected.Load(); e != 0 && (first == 0 || e < first) {
 			first = e
 		}
 	}

@@ -6,6 +6,7 @@ package cluster
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 )
@@ -300,16 +301,27 @@ func subset(self peer.ID, members []*Member, n int) []*Member {
 	if len(members) <= n {
 		return members
 	}
+	type scored struct {
+		*Member
+		score uint64
+	}
 	key := hashString(string(self))
-	best := slices.Clone(members)
-	slices.SortFunc(best, func(a, b *Member) int {
-		return cmp.Or(
-			cmp.Compare(affinity(key, b.ID), affinity(key, a.ID)),
-			compareMembers(a, b))
-	})
-	best = best[:n:n]
-	slices.SortFunc(best, compareMembers)
-	return best
+	best := make([]scored, 0, n+1) // the highest first; of equal ones, that which comes first
+	for _, m := range members {
+		score := affinity(key, m.ID)
+		if len(best) == n && score <= best[n-1].score {
+			continue // nearly always: to sort all took most of what a change costs
+		}
+		i := sort.Search(len(best), func(i int) bool { return best[i].score < score })
+		best = slices.Insert(best, i, scored{m, score})
+		best = best[:min(len(best), n)]
+	}
+	out := make([]*Member, 0, n)
+	for _, b := range best {
+		out = append(out, b.Member)
+	}
+	slices.SortFunc(out, compareMembers)
+	return out
 }
 
 func compareMembers(a, b *Member) int {

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -36,11 +37,7 @@ func crew(n, near int) *View {
 
 func viewOf(p *pool, members []*Member) *View {
 	v := &View{Members: members, Known: true, pool: p, tiers: newTiers(p, testPeer("caller"), "near", members)}
-	var loads []*load
-	for _, m := range members {
-		loads = append(loads, m.load)
-	}
-	p.setLoads(loads)
+	p.setMembers(members)
 	return v
 }
 
@@ -111,7 +108,7 @@ func TestLoadPicksTheLessLoadedOfTwo(t *testing.T) {
 		"in flight": func(m *Member) { m.Begin() },
 		"queue":     func(m *Member) { m.load.setQueue(1, 3) },
 		"latency":   func(m *Member) { m.load.latency.Store(3 * ms); m.load.touched.Store(1) },
-		"capacity":  func(m *Member) { m.load.capacity = 1; m.load.pool.loads[1].capacity = 2 },
+		"capacity":  func(m *Member) { m.load.capacity = 1; m.load.pool.members[1].load.capacity = 2 },
 	} {
 		v := crew(2, 0)
 		burden(v.Members[0])
@@ -296,6 +293,14 @@ func TestCallersWorkWithASubsetOfLargeClusters(t *testing.T) {
 		self := testPeer(fmt.Sprint("caller", i))
 		mine := subset(self, v.Members, subsetSize)
 		require.True(t, slices.IsSortedFunc(mine, compareMembers))
+		ranked := slices.Clone(v.Members)
+		slices.SortFunc(ranked, func(a, b *Member) int {
+			key := hashString(string(self))
+			return cmp.Compare(affinity(key, b.ID), affinity(key, a.ID))
+		})
+		for _, m := range ranked[:subsetSize] {
+			require.Contains(t, mine, m)
+		}
 		for _, m := range mine {
 			used[m.ID]++
 		}
