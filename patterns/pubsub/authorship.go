@@ -176,10 +176,10 @@ func (d *delivery) put(s *subscription) {
 // one, or says to them that it is missing.
 func (d *delivery) share(wrong bool) {
 	if !wrong {
-		d.out.subs = append(d.out.subs, d.all...)
+		d.out.subs = append(d.out.subs, d.out.all...)
 		return
 	}
-	for _, s := range d.all {
+	for _, s := range d.out.all {
 		if s.strict() {
 			d.refuse(s)
 		} else {

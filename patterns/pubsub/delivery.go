@@ -4,9 +4,6 @@
 package pubsub
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/inbox"
@@ -25,12 +22,9 @@ type delivery struct {
 	whole   inbox.Run       // what they have
 	picks   []wire.Pick
 	mine    []wire.Pick // of the queues that this node has them for
-	out     proxies
-	all     []*subscription // the proxies' that have all messages of a topic
-	sink    Delivery
-	tails   [][]byte // of sink
-	wrong   []bool   // of a run, if somebody asks for signatures: it does not carry one
-	lent    bool     // it is of a gateway
+	out     handout     // all of it have the proxies' that want all messages of a topic
+	wrong   []bool      // of a run, if somebody asks for signatures: it does not carry one
+	lent    bool        // it is of a gateway
 }
 
 // deliver hands on messages whose turn it is. If they echo, this node published
@@ -44,7 +38,7 @@ func (d *delivery) deliver(in *incoming, echo bool) {
 		d.of.abroad.deliver(in)
 		return
 	}
-	d.sink.Publisher, d.sink.Session = in.publisher, in.m.Session
+	d.out.sink.Publisher, d.out.sink.Session = in.publisher, in.m.Session
 	skip := in.skip
 	at := 0
 	for rest := in.m.Messages; len(rest) > 0; {
@@ -66,12 +60,12 @@ func (d *delivery) deliver(in *incoming, echo bool) {
 // for those to skip.
 func (d *delivery) run(in *incoming, a *answer, first wire.Message, run wire.Messages, count, skip int, echo bool) {
 	subs := a.of(in.root)
-	d.every, d.all, d.mine = d.every[:0], d.all[:0], d.mine[:0]
+	d.every, d.out.all, d.mine = d.every[:0], d.out.all[:0], d.mine[:0]
 	for _, s := range subs {
 		switch {
 		case s.queue != 0 || echo:
 		case s.proxy != nil:
-			d.all = append(d.all, s)
+			d.out.all = append(d.out.all, s)
 		default:
 			d.every = append(d.every, s)
 		}
@@ -81,7 +75,7 @@ func (d *delivery) run(in *incoming, a *answer, first wire.Message, run wire.Mes
 			d.mine = append(d.mine, p)
 		}
 	}
-	if len(d.every) == 0 && len(d.all) == 0 && len(d.mine) == 0 {
+	if len(d.every) == 0 && len(d.out.all) == 0 && len(d.mine) == 0 {
 		return
 	}
 	for range skip {
@@ -94,43 +88,24 @@ func (d *delivery) run(in *incoming, a *answer, first wire.Message, run wire.Mes
 	for _, s := range d.every {
 		d.put(s)
 	}
-	if len(d.all) > 0 || len(d.mine) > 0 {
+	if len(d.out.all) > 0 || len(d.mine) > 0 {
 		d.each(in, a, first, run, echo)
 	}
 	d.whole = inbox.Run{}
 	clear(d.every)
-	clear(d.all)
-}
-
-// atOnce is how many messages proxies get together at most.
-const atOnce = 64
-
-// together hands on the messages of a run to the proxies that have all of them.
-func (d *delivery) together(in *incoming, m wire.Message, run wire.Messages) {
-	for len(run) > 0 {
-		m = run.Next(m)
-		if d.tails = append(d.tails, in.tail(m)); len(d.tails) < atOnce && len(run) > 0 {
-			continue
-		}
-		d.out.subs = append(d.out.subs, d.all...)
-		d.hand()
-	}
-}
-
-// hand hands on what tails has.
-func (d *delivery) hand() {
-	d.sink.Tails = d.tails
-	d.out.deliver(&d.sink)
-	clear(d.tails)
-	d.tails, d.sink.Tails = d.tails[:0], nil
+	clear(d.out.all)
 }
 
 // each hands on the messages of a run: to proxies, and to one subscription of each
 // queue, then one by one.
 func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messages, echo bool) {
-	d.sink.Topic = a.topic
+	d.out.sink.Topic = a.topic
 	if len(d.mine) == 0 && len(d.wrong) == 0 {
-		d.together(in, m, run)
+		for len(run) > 0 {
+			m = run.Next(m)
+			d.out.add(in.tail(m))
+		}
+		d.out.toAll()
 		return
 	}
 	for i := 0; len(run) > 0; {
@@ -148,8 +123,8 @@ func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messag
 				d.of.Drops.Inc(env.DropUnpicked)
 			case s == nil:
 			case s.lends():
-				d.sink.Tails = append(d.tails, in.tail(m))
-				s.lend(&d.sink, q, d.picks)
+				d.out.sink.Tails = append(d.out.tails, in.tail(m))
+				s.lend(&d.out.sink, q, d.picks)
 			case wrong && s.strict():
 				d.refuse(s)
 			case s.proxy == nil:
@@ -159,44 +134,10 @@ func (d *delivery) each(in *incoming, a *answer, m wire.Message, run wire.Messag
 			}
 		}
 		if len(d.out.subs) > 0 {
-			d.tails = append(d.tails, in.tail(m))
-			d.hand()
+			d.out.tails = append(d.out.tails, in.tail(m))
+			d.out.hand()
 		}
 	}
-	d.sink.Tails = nil
-	clear(d.tails[:min(1, cap(d.tails))])
-}
-
-// proxies is some subscriptions of proxies. It is scratch of who delivers.
-type proxies struct {
-	subs []*subscription
-	ids  []uint64
-}
-
-// deliver hands messages to the proxies, once to each, and forgets them.
-func (o *proxies) deliver(d *Delivery) {
-	o.each(func(to *Proxy, ids []uint64) {
-		to.delivered.Add(uint64(len(ids) * len(d.Tails)))
-		to.sink.Deliver(d, ids)
-	})
-	clear(o.subs)
-	o.subs = o.subs[:0]
-}
-
-// each calls to with the proxies, in a fixed order, and the ids of their
-// subscriptions.
-func (o *proxies) each(to func(o *Proxy, ids []uint64)) {
-	if len(o.subs) > 1 {
-		slices.SortFunc(o.subs, func(a, b *subscription) int {
-			return cmp.Or(cmp.Compare(a.proxy.key, b.proxy.key), cmp.Compare(a.remote, b.remote))
-		})
-	}
-	for from := 0; from < len(o.subs); {
-		at := o.subs[from].proxy
-		o.ids = o.ids[:0]
-		for ; from < len(o.subs) && o.subs[from].proxy == at; from++ {
-			o.ids = append(o.ids, o.subs[from].remote)
-		}
-		to(at, o.ids)
-	}
+	d.out.sink.Tails = nil
+	clear(d.out.tails[:min(1, cap(d.out.tails))])
 }

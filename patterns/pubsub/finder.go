@@ -46,6 +46,13 @@ func (a *answer) joined(b *answer) *answer {
 	return &answer{topic: a.topic, word: a.word, groups: slices.Concat(a.groups, b.groups), plain: slices.Concat(a.plain, b.plain)}
 }
 
+// atOnce says whether all these subscriptions, if there are any, get whatever is
+// published, and at once: none is of a queue or a gateway, or has an inbox.
+func (a *answer) atOnce() bool {
+	other := func(s *subscription) bool { return s.queue != 0 || s.proxy == nil || s.proxy.lender }
+	return a == nil || !slices.ContainsFunc(a.plain, other) && !slices.ContainsFunc(a.root, other)
+}
+
 // index is where a subscription is found.
 func (f *finder) index(root bool) *match.Index[*subscription] {
 	if root {

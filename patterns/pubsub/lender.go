@@ -26,15 +26,3 @@ func LentQueue(to security.NetworkID) string {
 	h := sha256.Sum256(append([]byte("arke lent topics "), to[:]...))
 	return env.LentPrefix + env.Hex(binary.BigEndian.Uint64(h[:]))
 }
-
-// lend hands what is published on the gateway's own node to it, if it is the one that
-// has it.
-func (p *publication) lend(s *subscription, m *message) {
-	for _, pick := range p.out.Picks {
-		if pick.Queue == s.queue && pick.Node == p.e.base.Hash {
-			d := m.delivery()
-			d.Session = p.session()
-			s.lend(&d, pick, p.out.Picks)
-		}
-	}
-}

@@ -23,7 +23,6 @@ type message struct {
 	publisher peer.ID
 	pub       patterns.Publication // its headers and body may be in tail alone
 	tail      []byte               // headers and body as they travel; nil = not encoded
-	tails     [1][]byte            // tail alone
 	packed    bool                 // headers and body are in tail alone
 }
 
@@ -37,15 +36,14 @@ func (m *message) unpacked() *patterns.Publication {
 	return &m.pub
 }
 
-// delivery returns the message as sinks take it. Not for several goroutines.
-func (m *message) delivery() Delivery {
+// encoded returns headers and body as they travel. Not for several goroutines.
+func (m *message) encoded() []byte {
 	if m.tail == nil {
 		hs := wire.ConvertHeaders[wire.Header](m.pub.Headers)
 		m.tail = wire.AppendHeaders(make([]byte, 0, wire.HeadersSize(hs)+len(m.pub.Body)), hs)
 		m.tail = append(m.tail, m.pub.Body...)
 	}
-	m.tails[0] = m.tail
-	return Delivery{Topic: m.pub.Topic, Publisher: m.publisher, Tails: m.tails[:]}
+	return m.tail
 }
 
 // signed signs a message: its content gets an end.

@@ -4,8 +4,10 @@
 package pubsub
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -161,4 +163,79 @@ func (s *subscription) order() uint64 {
 		return 0
 	}
 	return s.id
+}
+
+// atOnce is how many messages proxies get together at most.
+const atOnce = 64
+
+// handout hands messages to proxies, several at once to each. It is scratch of who
+// delivers: one at a time.
+type handout struct {
+	proxies                 // who gets what tails has
+	all     []*subscription // who gets all that is added
+	sink    Delivery
+	tails   [][]byte // of sink
+}
+
+// add has a message handed to all, with others or by the next toAll.
+func (h *handout) add(tail []byte) {
+	if h.tails = append(h.tails, tail); len(h.tails) == atOnce {
+		h.toAll()
+	}
+}
+
+// toAll hands what was added to all.
+func (h *handout) toAll() {
+	if len(h.tails) > 0 {
+		h.subs = append(h.subs, h.all...)
+		h.hand()
+	}
+}
+
+// hand hands on what tails has, and forgets it.
+func (h *handout) hand() {
+	h.sink.Tails = h.tails
+	h.deliver(&h.sink)
+	clear(h.tails)
+	h.tails, h.sink.Tails = h.tails[:0], nil
+}
+
+// clear forgets who gets what.
+func (h *handout) clear() {
+	clear(h.all)
+	h.all, h.sink = h.all[:0], Delivery{}
+}
+
+// proxies is some subscriptions of proxies.
+type proxies struct {
+	subs []*subscription
+	ids  []uint64
+}
+
+// deliver hands the messages to the proxies, once to each, and forgets them.
+func (o *proxies) deliver(d *Delivery) {
+	o.each(func(to *Proxy, ids []uint64) {
+		to.delivered.Add(uint64(len(ids) * len(d.Tails)))
+		to.sink.Deliver(d, ids)
+	})
+	clear(o.subs)
+	o.subs = o.subs[:0]
+}
+
+// each calls to with the proxies, in a fixed order, and the ids of their
+// subscriptions.
+func (o *proxies) each(to func(o *Proxy, ids []uint64)) {
+	if len(o.subs) > 1 {
+		slices.SortFunc(o.subs, func(a, b *subscription) int {
+			return cmp.Or(cmp.Compare(a.proxy.key, b.proxy.key), cmp.Compare(a.remote, b.remote))
+		})
+	}
+	for from := 0; from < len(o.subs); {
+		at := o.subs[from].proxy
+		o.ids = o.ids[:0]
+		for ; from < len(o.subs) && o.subs[from].proxy == at; from++ {
+			o.ids = append(o.ids, o.subs[from].remote)
+		}
+		to(at, o.ids)
+	}
 }

@@ -16,9 +16,13 @@ import (
 )
 
 // pad is a sink that writes down what it gets.
-type pad struct{ lines []string }
+type pad struct {
+	lines []string
+	calls int // of Deliver
+}
 
 func (p *pad) Deliver(d *Delivery, ids []uint64) {
+	p.calls++
 	for _, tail := range d.Tails {
 		hs, body, err := wire.DecodeHeaders(tail)
 		p.lines = append(p.lines, fmt.Sprintf("%s of %s: %s %d %v %v", d.Topic, string(d.Publisher), body, len(hs), ids, err))

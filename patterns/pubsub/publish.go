@@ -29,8 +29,8 @@ type publication struct {
 	what   fanout.Content // the same, signed and sealed as it has to be
 	out    fanout.Outgoing
 	to     *publisher
-	uplink *uplink           // nil = nothing of it goes to the root group
-	local  *message          // as subscriptions on this node see it
+	uplink *uplink // nil = nothing of it goes to the root group
+	here   here
 	serial uint64            // of seal and signature; 0 = there is none
 	keys   *security.Cluster // that seal it; nil = it is not sealed
 	key    security.KeyID    // the one of them that does
@@ -38,8 +38,20 @@ type publication struct {
 	sent    bool
 	lacking []*fanout.Receiver // nothing was sent, because none of these has room
 	left    []*fanout.Receiver // who had no room
-	blocked []*subscription    // on this node, likewise
 	above   bool               // the forwarder of the root group had no room
+}
+
+// here is what the subscriptions on the publisher's own node have of a publication.
+type here struct {
+	copy    *message        // for inboxes, which keep it; nil = there is none yet
+	blocked []*subscription // for whose room the publisher has to wait
+	out     handout         // to proxies, which are done with it when they return
+}
+
+// clear lets go of the publication, and keeps scratch.
+func (h *here) clear() {
+	h.out.clear()
+	h.copy, h.blocked = nil, nil
 }
 
 // Publish is patterns.Messenger's.
@@ -97,7 +109,8 @@ func (e *Engine) finished(p *publication) {
 	if p.serial != 0 {
 		e.base.Serials.Done(p.serial)
 	}
-	*p = publication{}
+	p.here.clear()
+	*p = publication{here: p.here} // its scratch
 	e.calls.Put(p)
 }
 
@@ -111,7 +124,7 @@ func (p *publication) publish(ctx context.Context, e *Engine, topic string, o pa
 	defer e.publishers.done(p.to)
 	if p.ready() {
 		p.send(waits)
-		if p.sent && len(p.left) == 0 && len(p.blocked) == 0 && !p.above {
+		if p.sent && len(p.left) == 0 && len(p.here.blocked) == 0 && !p.above {
 			return nil
 		}
 	}
@@ -239,10 +252,12 @@ func (p *publication) pack() error {
 
 // send sends to whoever has room.
 func (p *publication) send(m mode) {
-	var own []wire.Interest
-	if p.run == nil {
-		own = p.heard().queues(false, p.origin)
+	listeners := p.heard()
+	if p.run != nil && !listeners.atOnce() { // somebody has subscribed since a moment ago
+		p.out.Apart = true
+		return
 	}
+	own := listeners.queues(false, p.origin)
 	p.left, p.lacking = p.to.send(&p.out, &p.what, own, "", m)
 	if p.out.Unsigned { // somebody asks for it since a moment ago
 		p.wrap(true)
@@ -252,9 +267,7 @@ func (p *publication) send(m mode) {
 		return
 	}
 	p.e.base.Counts.Published.Add(uint64(p.what.Number()))
-	if p.run == nil {
-		p.deliverHere()
-	}
+	p.deliverHere(listeners)
 	p.above = p.uplink != nil && p.uplink.put(p.to.last.Load(), p.out.Topic, &p.what) != nil
 }
 
@@ -263,8 +276,8 @@ func (p *publication) giveUp() {
 	if len(p.left) > 0 {
 		p.to.giveUp(p.left, p.what.Number())
 	}
-	for _, s := range p.blocked {
-		s.inbox.Put(p.here().unpacked())
+	for _, s := range p.here.blocked {
+		s.inbox.Put(p.copied().unpacked())
 	}
 	if p.above {
 		p.uplink.giveUp(p.what.Number())
@@ -314,8 +327,8 @@ func (p *publication) finish(ctx context.Context) error {
 		}
 	}
 	var err error
-	for _, s := range p.blocked {
-		if e := s.inbox.PutWait(ctx, p.here().unpacked()); e != nil && !errors.Is(e, patterns.ErrClosed) {
+	for _, s := range p.here.blocked {
+		if e := s.inbox.PutWait(ctx, p.copied().unpacked()); e != nil && !errors.Is(e, patterns.ErrClosed) {
 			err = p.waitError(ctx, e)
 		}
 	}
@@ -332,57 +345,87 @@ func (p *publication) waitError(ctx context.Context, err error) error {
 	return err
 }
 
-// deliverHere hands the message to the subscriptions on this node, but for those
-// for whose room the publisher has to wait.
-func (p *publication) deliverHere() {
-	subs := p.e.local.published(p.heard(), p.to.keys.Common(), p.origin, p.out.Picks, nil)
-	if len(subs) == 0 {
-		return
-	}
-	p.out.Took++
-	m := p.here()
-	var out proxies
-	for _, s := range subs {
-		switch {
-		case s.lends():
-			p.lend(s, m)
-		case s.proxy != nil:
-			out.subs = append(out.subs, s)
-		case !s.inbox.Offer(m.unpacked()):
-			p.blocked = append(p.blocked, s)
-		}
-	}
-	if len(out.subs) > 0 {
-		d := m.delivery()
-		out.deliver(&d)
-	}
+// heard returns the subscriptions on this node that the publication is for; nil = none.
+func (p *publication) heard() *answer {
+	return p.e.local.heardHere(&p.to.keys, p.key, p.out.Topic)
 }
 
+// blocksHere says whether the publisher would have to wait for room here.
 func (p *publication) blocksHere() bool {
 	if p.run != nil {
 		return false
 	}
 	subs := p.e.local.published(p.heard(), p.to.keys.Common(), p.origin, nil, nil)
-	return slices.ContainsFunc(subs, func(s *subscription) bool { return s.inbox != nil && s.inbox.Blocks(p.here().unpacked()) })
+	return slices.ContainsFunc(subs, func(s *subscription) bool { return s.inbox != nil && s.inbox.Blocks(p.copied().unpacked()) })
 }
 
-// heard returns the subscriptions on this node that it is for; nil = none.
-func (p *publication) heard() *answer {
-	return p.e.local.heardHere(&p.to.keys, p.key, p.out.Topic)
-}
-
-// here is the message as subscriptions on this node see it; a copy, for the
-// caller keeps its own.
-func (p *publication) here() *message {
-	if p.local == nil {
-		p.local = &message{publisher: p.e.base.Self, pub: patterns.Publication{Topic: strings.Clone(p.out.Topic), From: p.e.base.Text}}
-		if p.tail != nil {
-			p.local.tail, p.local.packed = slices.Clone(p.tail), true
-		} else {
-			p.local.pub.Headers, p.local.pub.Body = slices.Clone(p.m.Headers), slices.Clone(p.m.Body)
+// deliverHere hands what is published to those of these subscriptions that it is for, but
+// not to those for whose room the publisher has to wait.
+func (p *publication) deliverHere(listeners *answer) {
+	h := &p.here
+	subs := p.e.local.published(listeners, p.to.keys.Common(), p.origin, p.out.Picks, h.out.all[:0])
+	if len(subs) == 0 {
+		return
+	}
+	p.out.Took++
+	h.out.all = subs[:0]
+	for _, s := range subs {
+		switch {
+		case s.lends():
+			p.lend(s, p.copied())
+		case s.proxy != nil:
+			h.out.all = append(h.out.all, s)
+		case !s.inbox.Offer(p.copied().unpacked()):
+			h.blocked = append(h.blocked, s)
 		}
 	}
-	return p.local
+	if len(h.out.all) > 0 {
+		p.handHere()
+	}
+}
+
+// handHere hands what is published to the proxies.
+func (p *publication) handHere() {
+	out := &p.here.out
+	out.sink = Delivery{Topic: p.out.Topic, Publisher: p.e.base.Self}
+	switch {
+	case p.run != nil:
+		m := wire.Message{}
+		for rest := p.run; len(rest) > 0; {
+			m = rest.Next(m)
+			out.add(m.Content)
+		}
+	case p.tail != nil:
+		out.add(p.tail)
+	default:
+		out.add(p.copied().encoded())
+	}
+	out.toAll()
+}
+
+// lend hands what is published on the gateway's own node to it, if it is the one that
+// has it.
+func (p *publication) lend(s *subscription, m *message) {
+	for _, pick := range p.out.Picks {
+		if pick.Queue == s.queue && pick.Node == p.e.base.Hash {
+			d := Delivery{Topic: m.pub.Topic, Publisher: m.publisher, Session: p.session(), Tails: [][]byte{m.encoded()}}
+			s.lend(&d, pick, p.out.Picks)
+		}
+	}
+}
+
+// copied is the message as inboxes here take it: the caller of Publish keeps its own.
+func (p *publication) copied() *message {
+	if p.here.copy == nil {
+		m := &message{publisher: p.e.base.Self, pub: patterns.Publication{Topic: strings.Clone(p.out.Topic), From: p.e.base.Text}}
+		if p.tail != nil {
+			m.tail, m.packed = slices.Clone(p.tail), true
+		} else {
+			m.pub.Headers, m.pub.Body = slices.Clone(p.m.Headers), slices.Clone(p.m.Body)
+		}
+		p.here.copy = m
+	}
+	return p.here.copy
 }
 
 // waitRoom waits until one of these may have room for a message, of which others

@@ -59,8 +59,8 @@ func publishRun(e *Engine, topic string, run wire.Messages, count int, all func(
 	return done, 0, nil
 }
 
-// together says whether several messages have to be nothing but sent: they are not
-// signed, sealed, or for anybody here.
+// together says whether several messages have to be nothing but sent, and handed to those
+// here: they are neither signed nor sealed, and no queue here picks among them.
 func (p *publication) together(r *route, up *uplink) bool {
-	return !p.to.keys.Seals() && !r.asked(up) && p.heard() == nil
+	return !p.to.keys.Seals() && !r.asked(up) && p.heard().atOnce()
 }

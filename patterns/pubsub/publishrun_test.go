@@ -99,6 +99,49 @@ func TestARunThatHasQueuesIsTakenApart(t *testing.T) {
 	})
 }
 
+func TestClientsOfTheSameRelayGetARunTogether(t *testing.T) {
+	// This test publishes a run beside clients of the publisher's own relay: each is called
+	// once for all of it, but for the one that wants no echo of its own. Where somebody here
+	// is in a queue, or has an inbox, each message is by itself, and nobody has it twice.
+	alone(t, func(t *testing.T, l *lone) {
+		_, one := l.proxy(t, 1, map[uint64]string{5: "news.>", 6: "news.a"}, patterns.SubscribeOptions{})
+		_, two := l.proxy(t, 2, map[uint64]string{5: "*.a"}, patterns.SubscribeOptions{})
+		_, own := l.proxy(t, 3, map[uint64]string{5: "news.a"}, patterns.SubscribeOptions{NoEcho: true})
+		heard := func(ids string, bodies ...string) (lines []string) {
+			for _, body := range bodies {
+				lines = append(lines, fmt.Sprintf("news.a of self: %s 0 %s <nil>", body, ids))
+			}
+			return lines
+		}
+		publish := func(calls int, bodies ...string) {
+			one.calls, two.calls = 0, 0
+			done, failed, err := PublishRun(t.Context(), l.Engine, "news.a", unnamed(bodies...), len(bodies), patterns.PublishOptions{Origin: 3})
+			require.NoError(t, err)
+			require.Equal(t, []int{len(bodies), 0}, []int{done, failed})
+			require.Equal(t, heard("[5 6]", bodies...), one.said())
+			require.Equal(t, heard("[5]", bodies...), two.said())
+			require.Empty(t, own.said())
+			require.Equal(t, []int{calls, calls}, []int{one.calls, two.calls})
+		}
+		publish(1, "one", "two", "three")
+		var many []string
+		for i := range 3*atOnce + 1 {
+			many = append(many, fmt.Sprint(i))
+		}
+		publish(4, many...)
+		require.EqualValues(t, 3+len(many), l.Status().Published)
+
+		queue, shared := l.proxy(t, 4, map[uint64]string{8: "news.*"}, patterns.SubscribeOptions{Queue: "q"})
+		publish(2, "four", "five")
+		require.Equal(t, heard("[8]", "four", "five"), shared.said())
+		queue.Close()
+		publish(1, "six", "seven")
+		got := l.listens(t, "news.a")
+		publish(2, "eight", "nine")
+		require.Equal(t, []string{"news.a eight", "news.a nine"}, []string{got.next(t), got.next(t)})
+	})
+}
+
 func TestALongRunIsTakenApart(t *testing.T) {
 	// This test publishes a run that with its head would not fit into one frame.
 	staged(t, wants("news.>"), func(t *testing.T, s *stage) {
