@@ -237,7 +237,7 @@ func (l *Link) newSession(id uint64) *session.Session {
 		},
 		Key: l.key, Number: o.nextSession(), ID: id, Epoch: o.epoch,
 		LaneBytes: o.cfg.LaneBytes, MaxMessage: o.cfg.MaxMessage, Beat: o.cfg.Heartbeat,
-		Memory:  session.Memory{Pool: &o.chunks, Budget: o.partials.Of(l.peer)},
+		Memory:  session.Memory{Pool: &o.chunks, Budget: o.partials.Of(l.peer), Bodies: &o.bodies},
 		Handler: func(_ wire.Lane, k wire.Kind, body []byte) bool { return o.handle(l, k, body) },
 		Notice:  l.notices.tell,
 		Wall:    func(ms int64) { o.clocks.told(l, ms) },

@@ -114,7 +114,7 @@ func (c *client) sessionConfig(number uint64) session.Config {
 func (c *client) memory(number uint64) session.Memory {
 	s := &c.relay.shares
 	room := s.bytes.Portion(number, ownLaneBytes, stepBytes)
-	return session.Memory{Pool: &c.relay.pool, Budget: s.bytes.Holding(number, ownBytes, stepBytes), Room: &room}
+	return session.Memory{Pool: &c.relay.pool, Budget: s.bytes.Holding(number, ownBytes, stepBytes), Bodies: &c.relay.bodies, Room: &room}
 }
 
 // dropped is told what the session could not take. A message that comes in parts and

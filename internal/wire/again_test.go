@@ -53,11 +53,11 @@ func TestWhatWasKeptIsReadIntoAgain(t *testing.T) {
 				was[uintptr(unsafe.Pointer(&body[0]))] = true
 				kept = append(kept, body)
 			})
-			require.GreaterOrEqual(t, shared.Kept(), count-2) // the first one lay in the reader's buffer
+			require.GreaterOrEqual(t, shared.Held(), count-2) // the first one lay in the reader's buffer
 			runtime.KeepAlive(kept)
 
 			runtime.GC()
-			require.Eventually(t, func() bool { return shared.Kept() <= 2 }, 20*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return shared.Held() <= 2 }, 20*time.Second, time.Millisecond)
 			again := 0
 			keep(t, fr, count, size, func(_ int, body []byte) {
 				if was[uintptr(unsafe.Pointer(&body[0]))] {
@@ -115,7 +115,7 @@ func TestWhoKeepsEverythingTakesItsBytes(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	keep(t, fr, count, size, func(_ int, body []byte) { all = append(all, body) })
 	runtime.ReadMemStats(&after)
-	require.LessOrEqual(t, shared.Kept(), 32<<20/(72<<10))
+	require.LessOrEqual(t, shared.Held(), 32<<20/(72<<10))
 	require.Less(t, int(after.TotalAlloc-before.TotalAlloc), count*size*5/4)
 	for i, b := range all {
 		require.Equal(t, bytes.Repeat([]byte{byte(i % 251)}, size), b)

@@ -19,15 +19,23 @@ const (
 	sharedSize = 72 << 10
 )
 
-// Bodies is memory for the bodies of long frames, which are many and short-lived: those
-// of TunnelData, which somebody puts back unless a program keeps them, and others that
-// were kept. A stream of them is then no work for the garbage collector, or little; it
+// Bodies is memory for the bodies of long messages, which are many and short-lived: those
+// that somebody puts back, and those that a program keeps for a while. A stream of them is then no work for the garbage collector, or little; it
 // empties Bodies that nobody uses. Methods may be called concurrently.
 type Bodies struct {
 	p sync.Pool
 
 	once  sync.Once
 	again *again // apart, as what is kept holds on to it
+}
+
+// Passing returns n bytes for what is not likely to be kept. If it is not, Put takes it.
+// b may be nil.
+func (b *Bodies) Passing(n int) []byte {
+	if b == nil || n < sharedFrom || n > sharedSize {
+		return make([]byte, n)
+	}
+	return b.get(n)
 }
 
 // get returns n bytes, at most MaxFrame, for Put to take.
@@ -41,8 +49,9 @@ func (b *Bodies) get(n int) []byte {
 	return make([]byte, n, sharedSize)
 }
 
-// own returns n bytes for a frame that is likely to be kept. b may be nil.
-func (b *Bodies) own(n int) []byte {
+// Kept returns n bytes for what is likely to be kept: then they come back by themselves.
+// b may be nil.
+func (b *Bodies) Kept(n int) []byte {
 	if b == nil || n < sharedFrom || n > sharedSize {
 		return make([]byte, n)
 	}

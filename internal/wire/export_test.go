@@ -6,8 +6,8 @@ package wire
 // Memory is how many bytes r has to read into.
 func (r *FrameReader) Memory() int { return len(r.buf) }
 
-// Kept is how many bodies are in use that will be read into again.
-func (b *Bodies) Kept() int {
+// Held is how many bodies are in use that will be read into again.
+func (b *Bodies) Held() int {
 	if b.again == nil {
 		return 0
 	}

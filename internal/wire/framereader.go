@@ -154,7 +154,7 @@ func (r *FrameReader) next() (Lane, Kind, []byte, error) {
 		r.lent = body
 	} else {
 		r.own = true
-		body = r.bodies.own(n)
+		body = r.bodies.Kept(n)
 	}
 	m := copy(body, r.buf[r.from:r.to])
 	r.from += m

@@ -177,7 +177,14 @@ func (i *inbox) fragment(lane wire.Lane, n uint64, body []byte) (kept bool, err 
 	if !k.Counted() || k == wire.KindVoid {
 		return false, fmt.Errorf("%w: kind %d in fragments", ErrProtocol, k)
 	}
-	return i.message(lane, n, k, whole, len(body)) && f.First, nil
+	kept = i.message(lane, n, k, whole, len(body))
+	if !f.First {
+		i.joining.Lock()
+		i.parts.handled(k, whole, kept)
+		i.joining.Unlock()
+		kept = false // of what came last
+	}
+	return kept, nil
 }
 
 // join puts a fragment to the others of its message. While a message is incomplete

@@ -47,7 +47,7 @@ func (q *sendLog) leftover(lane wire.Lane, handled *wire.Counts) (left Leftover)
 		known = max(known, handled[lane])
 		sent = known
 	}
-	parts := newReassembly(q.bulk.maxTotal, unbounded{})
+	parts := newReassembly(q.bulk.maxTotal, unbounded{}, nil)
 	for c := g.head; c != nil; c = c.next {
 		n := c.first
 		for b := c.whole(); len(b) > 0; n++ {

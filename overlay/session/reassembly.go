@@ -44,6 +44,8 @@ type reassembly struct {
 	maxMessage int
 	maxBytes   int
 	budget     Budget
+	bodies     *wire.Bodies        // memory for messages; nil = it is not shared
+	passing    map[wire.Kind]bool  // of which nobody has kept the last message
 	partials   map[uint32]*partial // by channel
 	bytes      int                 // announced sizes together
 }
@@ -53,15 +55,18 @@ type partial struct {
 	kind  wire.Kind
 	total int
 	buf   []byte
+	held  int // of the budget
 	begun time.Time
 	last  time.Time // its last fragment
 }
 
-func newReassembly(maxMessage int, b Budget) *reassembly {
+func newReassembly(maxMessage int, b Budget, bodies *wire.Bodies) *reassembly {
 	return &reassembly{
 		maxMessage: maxMessage,
 		budget:     b,
+		bodies:     bodies,
 		maxBytes:   3 * maxMessage,
+		passing:    make(map[wire.Kind]bool),
 		partials:   make(map[uint32]*partial),
 	}
 }
@@ -148,7 +153,14 @@ func (r *reassembly) begin(f wire.Fragment) (*partial, Drop) {
 func (r *reassembly) remove(channel uint32, p *partial) {
 	delete(r.partials, channel)
 	r.bytes -= p.total
-	r.budget.Give(cap(p.buf))
+	r.budget.Give(p.held)
+}
+
+// handled takes back the body of a message of several fragments, unless it is kept.
+func (r *reassembly) handled(k wire.Kind, body []byte, kept bool) {
+	if r.passing[k] = !kept; !kept && r.bodies != nil {
+		r.bodies.Put(body)
+	}
 }
 
 // pending is how many messages are incomplete.
@@ -159,12 +171,20 @@ func (r *reassembly) pending() int { return len(r.partials) }
 func (r *reassembly) append(p *partial, b []byte) bool {
 	if need := len(p.buf) + len(b); need > cap(p.buf) {
 		size := min(p.total, max(2*cap(p.buf), 4*len(b)))
-		if !r.budget.Take(size - cap(p.buf)) {
+		if !r.budget.Take(size - p.held) {
 			return false
 		}
-		grown := make([]byte, len(p.buf), size)
-		copy(grown, p.buf)
-		p.buf = grown
+		p.held = size
+		var grown []byte
+		switch {
+		case size < p.total:
+			grown = make([]byte, size)
+		case r.passing[p.kind]:
+			grown = r.bodies.Passing(size)
+		default:
+			grown = r.bodies.Kept(size)
+		}
+		p.buf = grown[:copy(grown, p.buf)]
 	}
 	p.buf = append(p.buf, b...)
 	return true

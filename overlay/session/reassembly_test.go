@@ -4,6 +4,7 @@
 package session
 
 import (
+	"bytes"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -45,7 +46,7 @@ func TestReassemblyRefusesWhatIsWrong(t *testing.T) {
 		"too much at a time": {[]wire.Fragment{piece(1, true, false, 1000, 5), piece(2, true, false, 1000, 5), piece(3, true, false, 1000, 5), piece(4, true, false, 6, 5)}, []Drop{0, 0, 0, DropReassemblyFull}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newReassembly(limit, unbounded{})
+			r := newReassembly(limit, unbounded{}, nil)
 			for i, f := range c.fragments {
 				require.Equal(t, c.drops[i], add(r, f), "fragment %d", i)
 			}
@@ -59,7 +60,7 @@ func TestReassemblyRefusesWhatIsWrong(t *testing.T) {
 
 // This test checks the bound on the number of incomplete messages.
 func TestReassemblyBoundsTheNumberOfMessages(t *testing.T) {
-	r := newReassembly(1<<20, unbounded{})
+	r := newReassembly(1<<20, unbounded{}, nil)
 	for i := range uint32(maxPartials) {
 		require.Zero(t, add(r, piece(i, true, false, 2, 1)))
 	}
@@ -71,7 +72,7 @@ func TestReassemblyBoundsTheNumberOfMessages(t *testing.T) {
 // This test checks that memory is taken for what has arrived, not for what is
 // announced.
 func TestReassemblyDoesNotTrustTheTotal(t *testing.T) {
-	r := newReassembly(16<<20, unbounded{})
+	r := newReassembly(16<<20, unbounded{}, nil)
 	r.add(someTime, piece(1, true, false, 16<<20, 10))
 	require.LessOrEqual(t, cap(r.partials[1].buf), 100)
 	for range 50 {
@@ -88,7 +89,7 @@ func FuzzReassembly(f *testing.F) {
 		f.Add(append([]byte{byte(len(b))}, b...))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := newReassembly(100, unbounded{})
+		r := newReassembly(100, unbounded{}, nil)
 		for len(data) > 0 {
 			n := min(int(data[0]), len(data)-1)
 			p, err := wire.DecodeFragment(data[1 : 1+n])
@@ -129,7 +130,7 @@ func (p *bytesLeft) Give(n int) { p.left += n }
 // however they end.
 func TestReassemblyStaysWithinItsBudget(t *testing.T) {
 	b := &bytesLeft{left: 100}
-	r := newReassembly(1000, b)
+	r := newReassembly(1000, b, nil)
 	require.Zero(t, add(r, piece(1, true, false, 1000, 20)))
 	require.Equal(t, 20, b.left, "four times the first fragment")
 	require.Equal(t, DropFragmentShare, add(r, piece(2, true, false, 1000, 20)))
@@ -154,10 +155,41 @@ func add(r *reassembly, f wire.Fragment) Drop {
 	return drop
 }
 
+// This test checks that the memory of messages of several fragments serves for those that
+// come next, and that what somebody keeps stays as it is.
+func TestMemoryOfWhatNobodyKeepsIsUsedAgain(t *testing.T) {
+	const count, total, first = 200, 66_000, 60_000
+	r := newReassembly(1<<20, unbounded{}, &wire.Bodies{})
+	take := func(value byte, kept bool) (body []byte) {
+		f := piece(1, true, false, total, first)
+		copy(f.Payload, bytes.Repeat([]byte{value}, first))
+		require.Zero(t, add(r, f))
+		f = piece(1, false, true, 0, total-first)
+		copy(f.Payload, bytes.Repeat([]byte{value}, total-first))
+		k, body, _ := r.add(someTime, f)
+		require.Equal(t, bytes.Repeat([]byte{value}, total), body)
+		r.handled(k, body, kept)
+		return body
+	}
+	places := make(map[*byte]bool)
+	for i := range count {
+		places[&take(byte(i), false)[0]] = true
+	}
+	require.Less(t, len(places), count) // far less, were it not for the race detector
+	var kept [][]byte
+	for i := range count {
+		kept = append(kept, take(byte(i), true))
+		take(255, i%2 == 0)
+	}
+	for i, body := range kept {
+		require.Equal(t, bytes.Repeat([]byte{byte(i)}, total), body)
+	}
+}
+
 // This test checks that a message without a new fragment for half a minute is given
 // up, and one that comes more slowly than anybody waits for.
 func TestReassemblyHasATimeLimit(t *testing.T) {
-	r := newReassembly(16<<20, unbounded{})
+	r := newReassembly(16<<20, unbounded{}, nil)
 	now := someTime
 	const total = 60 * fragmentRate
 	r.add(now, piece(1, true, false, total, 1))
@@ -198,7 +230,7 @@ func TestHalfSentMessagesAreGivenUp(t *testing.T) {
 			defer mu.Unlock()
 			drops[why] += n
 		}}
-		i := &inbox{cfg: cfg, parts: newReassembly(1<<20, b.Of("peer"))}
+		i := &inbox{cfg: cfg, parts: newReassembly(1<<20, b.Of("peer"), nil)}
 		i.join(piece(1, true, false, 500, 100))
 		time.Sleep(fragmentIdle / 2)
 		i.join(piece(2, true, false, 500, 100))

@@ -263,7 +263,7 @@ func TestFragmentsJoinToTheMessage(t *testing.T) {
 			rest = rest[cut:]
 		}
 		m := fragment(&Pool{}, wire.LanePub, 7, wire.KindReply, n, parts)
-		r := newReassembly(8<<20, unbounded{})
+		r := newReassembly(8<<20, unbounded{}, nil)
 		size, whole := 0, []byte(nil)
 		for c := m.chunks.head; c != nil; c = c.next {
 			size += len(c.b)
@@ -290,7 +290,7 @@ func TestSenderStaysWithinTheReceiversBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	const maxMessage = 1 << 20
 	q := newSendLog([wire.Lanes]int{wire.LanePub: 4 << 20, wire.LaneBulk: 8 << 20}, maxMessage, Memory{Pool: &Pool{}})
-	r := newReassembly(maxMessage, unbounded{})
+	r := newReassembly(maxMessage, unbounded{}, nil)
 	sent, got := 0, 0
 	for step := 0; step < 400 || !q.empty(); step++ {
 		for range rng.IntN(4) {
@@ -549,7 +549,7 @@ func TestLongSingleFramesAreCutOnASlowLine(t *testing.T) {
 		require.True(t, q.put(wire.LaneBulk, 0, long))
 		require.True(t, q.put(wire.LaneBulk, 0, "short"))
 	}
-	r := newReassembly(1<<20, unbounded{})
+	r := newReassembly(1<<20, unbounded{}, nil)
 	var got []string
 	urgent := 0
 	for !q.empty() {

@@ -103,6 +103,8 @@ type Memory struct {
 	// MaxMessage, of which they may take three times as much. Nil means that
 	// nothing else does.
 	Budget Budget
+	// Bodies is for what has come in several fragments, and may be nil.
+	Bodies *wire.Bodies
 	// Room bounds what all lanes keep together, beside LaneBytes: a lane is full where
 	// it has none. One message has room when nothing is kept. Nil means that nothing
 	// else does.
@@ -185,7 +187,7 @@ func New(cfg Config) *Session {
 	s.outbox = s.out
 	s.pulse = &pulse{cfg: c, out: s.out, live: liveness{interval: c.Beat, limit: silenceLimit, rand: c.Rand}}
 	s.pulse.idle = func() { s.Break(fmt.Errorf("%w for %v", ErrSilent, silenceLimit), CodeSilent) }
-	s.in = &inbox{cfg: c, out: s.out, pulse: s.pulse, parts: newReassembly(c.MaxMessage, c.Memory.Budget)}
+	s.in = &inbox{cfg: c, out: s.out, pulse: s.pulse, parts: newReassembly(c.MaxMessage, c.Memory.Budget, c.Memory.Bodies)}
 	return s
 }
 

@@ -252,7 +252,7 @@ func (a *attacher) begin() *session.Session {
 			Done: a.ctx.Done(), Standby: a.standby,
 		},
 		Number: a.last, ID: a.relay.Session, Epoch: a.link.epoch,
-		LaneBytes: lanes, MaxMessage: maxMessage, Beat: beat,
+		LaneBytes: lanes, MaxMessage: maxMessage, Beat: beat, Memory: session.Memory{Bodies: &a.link.bodies},
 		Handler: a.link.handle, Leaf: true, Rescue: wire.LanePub, Notice: a.noticed,
 	})
 	s.Want(func() bool { return true })
