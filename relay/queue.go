@@ -11,10 +11,10 @@ import (
 )
 
 // shelfSize is how many bytes of publications that wait share memory, and largeShelf where
-// several of them came in one frame.
+// several of them came in one frame, or one has a body of 64 KiB and headers beside it.
 const (
 	shelfSize  = 16 << 10
-	largeShelf = wire.MaxPayload
+	largeShelf = wire.MaxPayload + 8<<10
 )
 
 // shelf is memory for tails that wait, in the order in which they go.
