@@ -23,30 +23,34 @@ import (
 )
 
 const (
-	body  = 1 << 10 // bytes of a message
-	tries = 3       // of which the cheapest counts: other processes only add
-	most  = 12      // tries where the machine is busy: what the code costs is in each of them
+	body  = 1 << 10 // bytes of a message that is not long
+	long  = 64 << 10
+	tries = 3  // of which the cheapest counts: other processes only add
+	most  = 12 // tries where the machine is busy: what the code costs is in each of them
 )
 
 // work is how often something is done by whom.
 type work struct {
 	front, back string // what the programs are called
-	relays      bool
+	relays      int    // between them: one that both use, or one beside each
 	ready       string // what the program at the back is ordered first
 	order       string // what the one at the front does each time
 	batch       int    // how many of them at once; what a queue has room for
 	batches     int
 	streams     bool // the back is to have got all of a batch before the next
+	size        int  // of a message, in bytes
 }
 
 var works = map[string]work{
-	"topic, embedded":                {"publisher", "subscriber", false, "subscribe", "publish %d", 3000, 5, true},
-	"topic, two relays":              {"publisher", "subscriber", true, "subscribe", "publish %d", 3000, 4, true},
-	"tunnel, embedded":               {"sender", "receiver", false, "serve", "send %d", 3000, 5, true},
-	"request, embedded":              {"caller", "member", false, "serve", "request %d 1", 2000, 1, false},
-	"64 requests at once, embedded":  {"caller", "member", false, "serve", "request %d 64", 5000, 1, false},
-	"request, two relays":            {"caller", "member", true, "serve", "request %d 1", 1000, 1, false},
-	"8 requests at once, two relays": {"caller", "member", true, "serve", "request %d 8", 4000, 1, false},
+	"topic, embedded":                {"publisher", "subscriber", 0, "subscribe", "publish %d", 3000, 5, true, body},
+	"topic, one relay":               {"publisher", "subscriber", 1, "subscribe", "publish %d", 3000, 4, true, body},
+	"topic, two relays":              {"publisher", "subscriber", 2, "subscribe", "publish %d", 3000, 4, true, body},
+	"topic of 64 KiB, two relays":    {"publisher", "subscriber", 2, "subscribe", "publish %d 65536", 100, 10, true, long},
+	"tunnel, embedded":               {"sender", "receiver", 0, "serve", "send %d", 3000, 5, true, body},
+	"request, embedded":              {"caller", "member", 0, "serve", "request %d 1", 2000, 1, false, body},
+	"64 requests at once, embedded":  {"caller", "member", 0, "serve", "request %d 64", 5000, 1, false, body},
+	"request, two relays":            {"caller", "member", 2, "serve", "request %d 1", 1000, 1, false, body},
+	"8 requests at once, two relays": {"caller", "member", 2, "serve", "request %d 8", 4000, 1, false, body},
 }
 
 func TestMessagesCostNoMoreThanTheirBounds(t *testing.T) {
@@ -83,6 +87,7 @@ func (c cost) least(d cost) cost {
 		allocations: min(c.allocations, d.allocations), calls: min(c.calls, d.calls),
 		wakes: min(c.wakes, d.wakes), runs: min(c.runs, d.runs),
 		frames: min(c.frames, d.frames), overhead: min(c.overhead, d.overhead),
+		memory: min(c.memory, d.memory),
 	}
 }
 
@@ -111,6 +116,9 @@ func (c cost) beside(bound cost) []held {
 		{"calls", "system calls that read or write", c.calls, bound.calls},
 		{"frames", "frames to other nodes", c.frames, bound.frames},
 		{"overhead", "bytes of frames beside the body", c.overhead, bound.overhead},
+	}
+	if bound.memory > 0 {
+		all = append(all, held{"memory", "bytes of the heap", c.memory, bound.memory})
 	}
 	if bound.runs > 0 {
 		all = append(all, held{"runs", "runs of goroutines", c.runs, bound.runs})
@@ -168,9 +176,10 @@ func (w work) measure(t *testing.T, processes map[string]*process) map[string]co
 			runs:        float64(now.Runs-was.Runs) / n,
 			frames:      float64(now.Frames-was.Frames) / n,
 			overhead:    float64(now.Bytes-was.Bytes) / n,
+			memory:      float64(now.Memory-was.Memory) / n,
 		}
-		if c.overhead > body { // it sends the bodies, and does not only acknowledge
-			c.overhead -= body
+		if size := float64(w.size); c.overhead > size { // it sends the bodies, and does not only acknowledge
+			c.overhead -= size
 		}
 		costs[role] = c
 	}
@@ -178,7 +187,7 @@ func (w work) measure(t *testing.T, processes map[string]*process) map[string]co
 }
 
 // counters is what a probe says.
-type counters struct{ Allocations, Calls, Wakes, Runs, Frames, Bytes uint64 }
+type counters struct{ Allocations, Memory, Calls, Wakes, Runs, Frames, Bytes uint64 }
 
 // build builds the probe without the race detector.
 func build(t *testing.T) string {
@@ -201,13 +210,18 @@ func start(t *testing.T, program string, w work) map[string]*process {
 	require.NoError(t, security.WriteNetworkFile(key, network))
 
 	processes := map[string]*process{}
-	if w.relays {
-		near, far := filepath.Join(dir, "near"), filepath.Join(dir, "far")
+	near, far := filepath.Join(dir, "near"), filepath.Join(dir, "far")
+	switch w.relays {
+	case 1:
+		processes["relay"] = launch(t, program, key, "relay", near)
+		processes[w.back] = launch(t, program, key, "client", near)
+		processes[w.front] = launch(t, program, key, "client", near)
+	case 2:
 		processes["far relay"] = launch(t, program, key, "relay", far)
 		processes["near relay"] = launch(t, program, key, "relay", near, processes["far relay"].said)
 		processes[w.back] = launch(t, program, key, "client", far)
 		processes[w.front] = launch(t, program, key, "client", near)
-	} else {
+	default:
 		processes[w.back] = launch(t, program, key, "node")
 		processes[w.front] = launch(t, program, key, "node", processes[w.back].said)
 	}

@@ -119,14 +119,14 @@ func (p *probe) relay(socket string) error {
 
 const (
 	name  = "counts"
-	bytes = 1 << 10 // of a message
+	bytes = 1 << 10 // of a message that is not said to be longer
 )
 
 // obey carries one order out: its first word, and numbers.
 func (p *probe) obey(order string) (string, error) {
-	var n, inFlight int
+	var n, more int
 	word, numbers, _ := strings.Cut(order, " ")
-	_, _ = fmt.Sscan(numbers, &n, &inFlight)
+	_, _ = fmt.Sscan(numbers, &n, &more)
 	ctx := context.Background()
 	message := patterns.Message{Body: make([]byte, bytes)}
 	switch word {
@@ -140,6 +140,7 @@ func (p *probe) obey(order string) (string, error) {
 		_, err := p.app.Serve(ctx, name, patterns.Service{Request: echo, Tunnel: p.receive}, patterns.Limits{})
 		return "done", err
 	case "publish":
+		message.Body = make([]byte, max(more, bytes))
 		for range n {
 			if err := p.app.Publish(ctx, name, message); err != nil {
 				return "", err
@@ -147,7 +148,7 @@ func (p *probe) obey(order string) (string, error) {
 		}
 		return "done", nil
 	case "request":
-		return "done", p.request(n, inFlight, message)
+		return "done", p.request(n, more, message)
 	case "send":
 		return "done", p.send(ctx, n, message)
 	case "await":
@@ -217,17 +218,18 @@ func (p *probe) await(n int64) error {
 // Counters is what a process has done so far.
 type Counters struct {
 	Allocations uint64 // objects on the heap
+	Memory      uint64 // bytes of those
 	Calls       uint64 // system calls that read or write
 	Wakes       uint64 // times that a thread waited and was woken
 	Runs        uint64 // times that a goroutine that had stopped was let run
 	Frames      uint64 // sent to other nodes
-	Bytes       uint64 // of those
+	Bytes       uint64 // of those frames
 }
 
 func (p *probe) count() (c Counters) {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	c.Allocations = memory.Mallocs
+	c.Allocations, c.Memory = memory.Mallocs, memory.TotalAlloc
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err == nil {
 		c.Wakes = uint64(usage.Nvcsw)
