@@ -4,15 +4,19 @@
 package nowait
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 )
 
 // Writer writes to a connection without waiting. Not for concurrent use.
 type Writer struct {
+	c       net.Conn
 	raw     syscall.RawConn
+	apart   atomic.Bool
 	attempt func(fd uintptr) bool // made once: it is called for each write
 
 	b     []byte
@@ -32,16 +36,29 @@ func New(c net.Conn, calls *Calls) *Writer {
 	if err != nil {
 		return nil
 	}
-	w := &Writer{raw: raw}
+	w := &Writer{c: c, raw: raw}
 	w.attempt = func(fd uintptr) bool {
-		if w.parts != nil {
+		switch {
+		case w.parts != nil:
 			w.n, w.err = onceParts(fd, w.parts)
-		} else {
+		case w.apart.Load():
+			w.n, w.err = onceApart(calls, fd, w.b)
+		default:
 			w.n, w.err = once(calls, fd, w.b)
 		}
 		return true
 	}
 	return w
+}
+
+// Apart has what Write and WriteAll write share no buffer of the kernel with what comes
+// later, where the kernel can do that. Else it fills its last buffer, up to 64 KiB, however
+// little may wait in all (TCP_NOTSENT_LOWAT): on a slow line that is most of what waits.
+// A nil Writer does nothing. It may be called at any time.
+func (w *Writer) Apart(on bool) {
+	if w != nil {
+		w.apart.Store(on)
+	}
 }
 
 // Write writes the first n bytes of b: as much as the kernel takes at once, which
@@ -53,6 +70,24 @@ func (w *Writer) Write(b []byte) (n int, err error) {
 	}
 	w.b = b
 	return w.try()
+}
+
+// WriteAll writes all of b, and waits for it, as c's own Write does. Not of a nil Writer.
+func (w *Writer) WriteAll(b []byte) (n int, err error) {
+	if !w.apart.Load() {
+		return w.c.Write(b)
+	}
+	for n < len(b) && err == nil {
+		var m int
+		var failed error
+		err = w.raw.Write(func(fd uintptr) bool {
+			m, failed = onceApart(nil, fd, b[n:])
+			return m > 0 || failed != nil
+		})
+		n += max(m, 0)
+		err = cmp.Or(err, failed)
+	}
+	return n, err
 }
 
 // WriteParts is Write of what parts are together. Beyond some thousand, parts wait.

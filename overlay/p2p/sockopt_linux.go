@@ -11,14 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxUnsent bounds what the kernel takes from us before the line has taken it,
-// in bytes, and so does minUnsent where the line is slow. The kernel would buffer
-// megabytes for a slow line, and what is in its buffer has no priority any more.
-const (
-	maxUnsent = 128 << 10
-	minUnsent = 4 << 10
-)
-
 // longestWait bounds how long the kernel waits before it repeats what was lost,
 // in milliseconds; 1,000 is the least that can be asked for. It doubles its
 // waits, up to two minutes, as for a bulk transfer. But what a link carries is

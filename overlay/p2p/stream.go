@@ -69,8 +69,22 @@ func (s *stream) TryWrite(size int, parts ...[]byte) (int, error) {
 	return size, nil
 }
 
+// maxUnsent bounds what the kernel takes from us before the line has taken it,
+// in bytes, and so does minUnsent where the line is slow. The kernel would buffer
+// megabytes for a slow line, and what is in its buffer has no priority any more.
+const (
+	maxUnsent = 128 << 10
+	minUnsent = 4 << 10
+	// slowUnsent is from where on it matters that the kernel goes on filling its last
+	// buffer: 64 KiB take 16 ms or more then, if this much takes 8 (session.pace).
+	slowUnsent = 32 << 10
+)
+
 // Unsent implements session.Owned.
-func (s *stream) Unsent(bytes int) { setUnsent(s.conn.ConnMultiaddrs, bytes) }
+func (s *stream) Unsent(bytes int) {
+	s.conn.secure.below.Apart(bytes <= slowUnsent)
+	setUnsent(s.conn.ConnMultiaddrs, bytes)
+}
 
 // CloseWrite implements overlay.Stream.
 func (s *stream) CloseWrite() error { return s.explain(s.inner.CloseWrite()) }

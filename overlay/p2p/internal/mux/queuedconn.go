@@ -134,6 +134,9 @@ func (o *QueuedConn) push() {
 	}
 }
 
+// Apart has what is written from here on stay apart in the kernel's buffers: see nowait.
+func (o *QueuedConn) Apart(on bool) { o.now.Apart(on) }
+
 // later has b written from n on, by a goroutine of its own.
 func (o *QueuedConn) later(b []byte, n int) {
 	o.mu.Lock()
@@ -149,9 +152,17 @@ func (o *QueuedConn) wait() { o.wg.Wait() }
 // drain writes b from n on, and what is pending then, until nothing is.
 func (o *QueuedConn) drain(b []byte, n int) {
 	for b != nil {
-		m, err := o.Conn.Write(b[n:])
+		m, err := o.writeAll(b[n:])
 		b, n = o.wrote(b, m, err), 0
 	}
+}
+
+// writeAll waits until the kernel has taken b.
+func (o *QueuedConn) writeAll(b []byte) (int, error) {
+	if o.now == nil {
+		return o.Conn.Write(b)
+	}
+	return o.now.WriteAll(b)
 }
 
 // wrote notes that n more bytes of b, and so all of it if there is no error, have

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: The Arke Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nowait
+
+import "golang.org/x/sys/unix"
+
+// onceApart is once, and ends the buffer that the kernel fills: MSG_EOR, which TCP knows
+// since Linux 4.7.
+func onceApart(_ *Calls, fd uintptr, b []byte) (int, error) {
+	n, err := unix.SendmsgN(int(fd), b, nil, nil, unix.MSG_EOR)
+	return n, patient(err)
+}
