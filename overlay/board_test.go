@@ -4,11 +4,13 @@
 package overlay_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -211,4 +213,28 @@ func TestWhoIsExcludedIsCutOffAndRefused(t *testing.T) {
 
 	a.Readmit("b")
 	a.wait("b")
+}
+
+func TestWhoWaitsWhileAConnectionJoinsInVainIsAnswered(t *testing.T) {
+	// This test excludes a peer whose call has been answered, and is about to carry the
+	// session: who comes to wait then, when nobody dials, is not left behind.
+	synctest.Test(t, func(t *testing.T) {
+		net := newMemNet()
+		a, b := newNode(t, net, low), newNode(t, net, high)
+		a.transport.lift = time.Second
+		a.start()
+		b.start()
+		b.Link(low).Open(nil)
+		synctest.Wait()
+		require.True(t, a.Link(high).Up())
+
+		a.Exclude(high)
+		require.False(t, a.Link(high).Up())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := a.Link(high).Wait(ctx, nil)
+		require.ErrorIs(t, err, overlay.ErrExcluded)
+		a.Readmit(high)
+		a.wait(high)
+	})
 }

@@ -231,7 +231,7 @@ func (st *stream) complete(resume bool) error {
 	}
 	l.mu.Lock()
 	if l.o.bars(l.peer) != nil || resume && !l.up() { // it has just ended
-		l.joining = nil
+		unjoin(l)
 		l.unlock()
 		return errNotNeeded
 	}

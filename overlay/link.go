@@ -301,7 +301,7 @@ func (l *Link) suspect(on bool) {
 // lost notes why st does not carry s any more.
 func (l *Link) lost(s *session.Session, st *stream, err error) {
 	if l.joining == st {
-		l.joining = nil
+		unjoin(l)
 	}
 	if d := l.doubt; d != nil {
 		l.wakeLater("overlay/doubt", d.broken)
@@ -313,6 +313,14 @@ func (l *Link) lost(s *session.Session, st *stream, err error) {
 		return // whoever replaced it goes on
 	}
 	l.do(l.reconnect.broke(l.state(), err, s.Heard()))
+}
+
+// unjoin notes that the stream that was about to carry a session will not. Who came to wait
+// meanwhile has relied on it, if the session has ended: nobody dialled for him.
+func unjoin(l *Link) {
+	if l.joining = nil; !l.up() && len(l.waiters) > 0 {
+		l.open(nil)
+	}
 }
 
 // do carries out what was decided.

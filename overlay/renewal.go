@@ -110,7 +110,7 @@ func detach(st *stream) error {
 	s.Detach()
 	l.mu.Lock()
 	if !l.up() || l.last.Load() != s {
-		l.joining = nil
+		unjoin(l)
 		return errNotNeeded
 	}
 	return nil
@@ -124,7 +124,7 @@ func failed(st *stream, cause error) {
 	if l.joining != st {
 		return
 	}
-	l.joining = nil
+	unjoin(l)
 	if l.up() && !l.attached() {
 		l.do(l.reconnect.broke(l.state(), fmt.Errorf("%w: %w", ErrLost, cause), l.last.Load().Heard()))
 	}
