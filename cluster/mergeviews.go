@@ -165,9 +165,9 @@ func (b *listing) hear(s *epochView, key leaseKey) {
 	}
 }
 
-// mergeNode merges what all anchors say of one node's members, under all ids. Under one id a member lives
-// if any anchor lists it and no majority of the current ones has lost it; it
-// lives if it does under any id. So does one that may be on its way to other anchors,
+// mergeNode merges what all anchors say of one node's members, under all ids. Under one
+// id a member lives if any anchor lists it and no majority of the current ones has lost
+// it; it lives if it does under any id. So does one that may be on its way to other anchors,
 // though nobody lists it. The newest incarnation of a node wins, since
 // what it was before is gone with its process, and in it the newest record: an
 // anchor that tells an older one changes nothing. Lent are those of whom there may be

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// Writer writes to a connection without waiting. Not for concurrent use.
+// Writer writes to a connection without waiting, but for WriteAll. Not for concurrent use.
 type Writer struct {
 	c       net.Conn
 	raw     syscall.RawConn
@@ -42,7 +42,7 @@ func New(c net.Conn, calls *Calls) *Writer {
 		case w.parts != nil:
 			w.n, w.err = onceParts(fd, w.parts)
 		case w.apart.Load():
-			w.n, w.err = onceApart(calls, fd, w.b)
+			w.n, w.err = onceApart(fd, w.b)
 		default:
 			w.n, w.err = once(calls, fd, w.b)
 		}
@@ -81,7 +81,7 @@ func (w *Writer) WriteAll(b []byte) (n int, err error) {
 		var m int
 		var failed error
 		err = w.raw.Write(func(fd uintptr) bool {
-			m, failed = onceApart(nil, fd, b[n:])
+			m, failed = onceApart(fd, b[n:])
 			return m > 0 || failed != nil
 		})
 		n += max(m, 0)

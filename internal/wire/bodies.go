@@ -20,8 +20,9 @@ const (
 )
 
 // Bodies is memory for the bodies of long messages, which are many and short-lived: those
-// that somebody puts back, and those that a program keeps for a while. A stream of them is then no work for the garbage collector, or little; it
-// empties Bodies that nobody uses. Methods may be called concurrently.
+// that somebody puts back, and those that a program keeps for a while. A stream of them is
+// then no work for the garbage collector, or little; it empties Bodies that nobody uses.
+// Methods may be called concurrently.
 type Bodies struct {
 	p sync.Pool
 
@@ -29,10 +30,13 @@ type Bodies struct {
 	again *again // apart, as what is kept holds on to it
 }
 
+// shares says whether memory of n bytes comes from b, which may be nil.
+func (b *Bodies) shares(n int) bool { return b != nil && n >= sharedFrom && n <= sharedSize }
+
 // Passing returns n bytes for what is not likely to be kept. If it is not, Put takes it.
 // b may be nil.
 func (b *Bodies) Passing(n int) []byte {
-	if b == nil || n < sharedFrom || n > sharedSize {
+	if !b.shares(n) {
 		return make([]byte, n)
 	}
 	return b.get(n)
@@ -52,7 +56,7 @@ func (b *Bodies) get(n int) []byte {
 // Kept returns n bytes for what is likely to be kept: then they come back by themselves.
 // b may be nil.
 func (b *Bodies) Kept(n int) []byte {
-	if b == nil || n < sharedFrom || n > sharedSize {
+	if !b.shares(n) {
 		return make([]byte, n)
 	}
 	if body := b.kept().get(); body != nil {

@@ -202,7 +202,7 @@ func (h *handout) hand() {
 
 // clear forgets who gets what.
 func (h *handout) clear() {
-	clear(h.all)
+	clear(h.all[:cap(h.all)]) // also whom it had before some were taken out
 	h.all, h.sink = h.all[:0], Delivery{}
 }
 

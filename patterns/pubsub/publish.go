@@ -372,7 +372,7 @@ func (p *publication) deliverHere(listeners *answer) {
 	for _, s := range subs {
 		switch {
 		case s.lends():
-			p.lend(s, p.copied())
+			p.lend(s)
 		case s.proxy != nil:
 			h.out.all = append(h.out.all, s)
 		case !s.inbox.Offer(p.copied().unpacked()):
@@ -405,9 +405,10 @@ func (p *publication) handHere() {
 
 // lend hands what is published on the gateway's own node to it, if it is the one that
 // has it.
-func (p *publication) lend(s *subscription, m *message) {
+func (p *publication) lend(s *subscription) {
 	for _, pick := range p.out.Picks {
 		if pick.Queue == s.queue && pick.Node == p.e.base.Hash {
+			m := p.copied()
 			d := Delivery{Topic: m.pub.Topic, Publisher: m.publisher, Session: p.session(), Tails: [][]byte{m.encoded()}}
 			s.lend(&d, pick, p.out.Picks)
 		}

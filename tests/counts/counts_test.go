@@ -45,7 +45,7 @@ var works = map[string]work{
 	"topic, embedded":                {"publisher", "subscriber", 0, "subscribe", "publish %d", 3000, 5, true, body},
 	"topic, one relay":               {"publisher", "subscriber", 1, "subscribe", "publish %d", 3000, 4, true, body},
 	"topic, two relays":              {"publisher", "subscriber", 2, "subscribe", "publish %d", 3000, 4, true, body},
-	"topic of 64 KiB, two relays":    {"publisher", "subscriber", 2, "subscribe", "publish %d 65536", 100, 10, true, long},
+	"topic of 64 KiB, two relays":    {"publisher", "subscriber", 2, "subscribe", fmt.Sprintf("publish %%d %d", long), 100, 10, true, long},
 	"tunnel, embedded":               {"sender", "receiver", 0, "serve", "send %d", 3000, 5, true, body},
 	"request, embedded":              {"caller", "member", 0, "serve", "request %d 1", 2000, 1, false, body},
 	"64 requests at once, embedded":  {"caller", "member", 0, "serve", "request %d 64", 5000, 1, false, body},
