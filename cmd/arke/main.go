@@ -27,6 +27,9 @@ func run(drain, abort context.Context) int {
 		RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"),
 		GOGC:       os.Getenv("GOGC"),
 	}
+	if env.Network != "" || env.Token != "" {
+		hide("ARKE_NETWORK", "ARKE_TOKEN")
+	}
 	app := cli.App{
 		Stdin:      os.Stdin,
 		Stdout:     os.Stdout,

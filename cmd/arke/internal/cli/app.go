@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/cmd/arke/internal/execute"
 	"github.com/arke-mesh/arke/relay/client"
 )
 
@@ -155,10 +156,15 @@ func (flags *stayFlags) attach(a App, cmd *cobra.Command) (*client.Client, *zap.
 	return c, log, err
 }
 
-// outliveReaders keeps a command that serves others alive when nobody reads its
-// output any more, as after arke relay | grep -m 1 ready: what it prints is lost
-// then, what it serves is not. Other commands die of that, as programs do whose
-// output is what they are for.
-func outliveReaders() {
+// stay prepares a command that serves others until a signal. Such a command outlives
+// the readers of its output, as after arke relay | grep -m 1 ready; others die of that,
+// as programs do whose output is their purpose. As the first process of a container it
+// collects orphans; a caller that runs commands tells the result their processes.
+func (a App) stay() *execute.Orphans {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	orphans := execute.NewOrphans()
+	if os.Getpid() == 1 {
+		go orphans.Reap(a.Abort)
+	}
+	return orphans
 }

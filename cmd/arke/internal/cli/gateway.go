@@ -108,7 +108,7 @@ func runGateway(ctx context.Context, a App, cmd *cobra.Command, file *gatewayFil
 		return misuse(cmd, err)
 	}
 	p2p.RouteLogs(log)
-	outliveReaders()
+	a.stay()
 	if a.Env.GOGC == "" {
 		defer collector.Pace()()
 	}

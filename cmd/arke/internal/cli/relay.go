@@ -114,7 +114,7 @@ func runRelay(a App, cmd *cobra.Command, flags *relayFlags) error {
 		return err
 	}
 	p2p.RouteLogs(log)
-	outliveReaders()
+	a.stay()
 	r := &running{app: a, asked: flags, flags: *flags, settings: set, guests: guests, log: log, level: level}
 	if err := r.issuing.load(flags.certificates); err != nil {
 		return misuse(cmd, err)

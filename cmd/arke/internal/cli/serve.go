@@ -53,16 +53,20 @@ instead.
 
 The environment of a command describes the message: ARKE_PATTERN (request,
 survey, push, broadcast, or tunnel), ARKE_MEMBER, ARKE_CALLER, ARKE_DEADLINE_MS,
-and ARKE_HEADER_NAME for each header "name". From the environment of arke serve
-a command gets PATH, HOME, USER, SHELL, LANG, LC_*, TZ, TERM, TMPDIR and the
-like, and the variables that --env names. It never gets the network's key or a
-token.
+and ARKE_HEADER_NAME for each header "name". Headers whose names differ only in
+case or punctuation, such as a-b and A_B, have the same variable: it is the
+first of several. From the environment of arke serve a command gets PATH, HOME,
+USER, SHELL, LANG, LC_*, TZ, TERM, TMPDIR and the like, and the variables that
+--env names. It never gets the network's key or a token.
+
+A command has ended when its shell has ended. Children that it leaves in the
+background go on; what they print later is lost.
 
 --tunnel-echo sends back everything that comes through a tunnel. --tunnel-exec
 runs a shell command for each tunnel. The command reads from standard input what
 the caller sends, and its standard output goes to the caller at once. A status
-other than zero resets the tunnel. Both work together with --echo or --exec. The
-member refuses all that no flag stands for.
+other than zero resets the tunnel. Both work together with --echo or --exec. Patterns
+without a matching flag are refused.
 
 The command prints "arke serve ready" when the member is registered. If the
 relay restarts, the member registers again. SIGTERM or Ctrl-C drains: the member
@@ -110,14 +114,14 @@ func (f serveFlags) validate() error {
 }
 
 func runServe(a App, cmd *cobra.Command, cluster string, flags serveFlags, env []string) error {
-	outliveReaders()
+	orphans := a.stay()
 	ctx := cmd.Context()
 	c, log, err := flags.attach(a, cmd)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	m := &member{flags: flags, env: env, raw: !isTerminal(a.Stdout), out: a.Stdout, log: log, registered: make(chan struct{})}
+	m := &member{flags: flags, orphans: orphans, env: env, raw: !isTerminal(a.Stdout), out: a.Stdout, log: log, registered: make(chan struct{})}
 	m.registration, err = c.Serve(ctx, cluster, m.service(), flags.limits)
 	close(m.registered)
 	if err != nil {
@@ -134,10 +138,11 @@ func runServe(a App, cmd *cobra.Command, cluster string, flags serveFlags, env [
 
 // member does the work of arke serve.
 type member struct {
-	flags serveFlags
-	env   []string // of commands
-	raw   bool     // messages are printed as they are
-	log   *zap.Logger
+	flags   serveFlags
+	env     []string // of commands
+	orphans *execute.Orphans
+	raw     bool // messages are printed as they are
+	log     *zap.Logger
 
 	registered   chan struct{}         // closed when registration is set, or none is to be had
 	registration patterns.Registration // read after registered
@@ -158,7 +163,7 @@ func (m *member) id() string {
 // service returns the patterns that the user chose.
 func (m *member) service() patterns.Service {
 	var s patterns.Service
-	command := execute.Handler{Command: m.flags.command, Env: m.env, Member: m.id}
+	command := execute.Handler{Command: m.flags.command, Env: m.env, Member: m.id, Orphans: m.orphans}
 	switch {
 	case m.flags.echo:
 		s.Request = echo
@@ -182,7 +187,7 @@ func (m *member) service() patterns.Service {
 	case m.flags.tunnelEcho:
 		s.Tunnel = echoTunnel
 	case m.flags.tunnelCommand != "":
-		s.Tunnel = execute.Handler{Command: m.flags.tunnelCommand, Env: m.env}.ServeTunnel
+		s.Tunnel = execute.Handler{Command: m.flags.tunnelCommand, Env: m.env, Orphans: m.orphans}.ServeTunnel
 	}
 	return s
 }
@@ -298,7 +303,7 @@ func (f exposeFlags) target() (string, error) {
 }
 
 func runExpose(a App, cmd *cobra.Command, cluster, target string, flags exposeFlags) error {
-	outliveReaders()
+	a.stay()
 	ctx := cmd.Context()
 	c, log, err := flags.attach(a, cmd)
 	if err != nil {
@@ -382,7 +387,7 @@ func (f forwardFlags) endpoint() (network, address string, err error) {
 }
 
 func runForward(a App, cmd *cobra.Command, cluster string, flags forwardFlags) error {
-	outliveReaders()
+	a.stay()
 	network, address, err := flags.endpoint()
 	if err != nil {
 		return misuse(cmd, err)

@@ -23,7 +23,8 @@ const (
 	MaxReply = 16 << 20
 	// MaxMessage bounds how much of standard error is told to the caller.
 	MaxMessage = 4 << 10
-	// patience is how long a killed command's children may hold its pipes.
+	// patience is how long the children of a command that has ended, or was killed,
+	// may hold its pipes.
 	patience = time.Second
 )
 
@@ -37,6 +38,8 @@ type Handler struct {
 	// Member returns the id of this member; nil = it has none. A tunnel tells it
 	// itself.
 	Member func() string
+	// Orphans learns which processes are commands; nil = nobody collects orphans.
+	Orphans *Orphans
 }
 
 var _ patterns.Handler = Handler{}
@@ -67,7 +70,10 @@ func (h Handler) ServeRequest(ctx context.Context, r *patterns.Request) (pattern
 	stdout := &limited{max: MaxReply}
 	cmd.Stdin, cmd.Stdout = bytes.NewReader(r.Body), stdout
 
-	err := cmd.Run()
+	err := h.Orphans.start(cmd)
+	if err == nil {
+		err = h.Orphans.wait(cmd)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return patterns.Message{}, ctx.Err()
@@ -128,7 +134,7 @@ func (h Handler) ServeTunnel(ctx context.Context, t patterns.Tunnel) error {
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
+	if err := h.Orphans.start(cmd); err != nil {
 		return err
 	}
 
@@ -145,7 +151,7 @@ func (h Handler) ServeTunnel(ctx context.Context, t patterns.Tunnel) error {
 	if err != nil {
 		cancel() // the caller takes nothing more
 	}
-	exit := cmd.Wait() // which closes both pipes
+	exit := h.Orphans.wait(cmd) // which closes both pipes
 	switch {
 	case err != nil:
 	case ctx.Err() != nil:

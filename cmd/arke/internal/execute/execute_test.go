@@ -88,3 +88,13 @@ func dead(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err != nil || strings.Contains(string(stat), ") Z ")
 }
+
+func TestACommandHasEndedWhenItsShellHas(t *testing.T) {
+	// This test checks that a child in the background, which holds the command's
+	// output, neither delays the reply by more than a moment nor makes it an error.
+	began := time.Now()
+	reply, err := execute.Handler{Command: "sleep 60 & echo hi"}.ServeRequest(t.Context(), &patterns.Request{})
+	require.NoError(t, err)
+	require.Equal(t, "hi\n", string(reply.Body))
+	require.Less(t, time.Since(began), 30*time.Second)
+}
