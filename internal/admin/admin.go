@@ -110,11 +110,14 @@ func Start(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{listener: limited(l, maxConns), log: c.Logger.Named("admin")}
+	connections := &places{Listener: l, most: maxConns}
+	s := &Server{listener: connections, log: c.Logger.Named("admin")}
 	s.http = &http.Server{
 		Handler:           guard{token: c.Token, local: c.Token == "" && l.Addr().Network() != "unix", next: routes(c, metrics)},
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      10 * time.Second, // package pprof adds what a profile takes
+		ConnState:         connections.changed,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          zap.NewStdLog(s.log),

@@ -151,6 +151,48 @@ func TestWhoMayAskIsLookedAt(t *testing.T) {
 	}
 }
 
+func TestPagesOfOtherOriginsAreRefused(t *testing.T) {
+	// This test checks what a browser says of the page that asks.
+	s := start(t, &watched{}, "127.0.0.1:0", "")
+	for site, want := range map[string]int{
+		"": http.StatusOK, "none": http.StatusOK, "same-origin": http.StatusOK, "same-site": http.StatusForbidden, "cross-site": http.StatusForbidden,
+	} {
+		status, _ := ask(t, s, http.MethodGet, "/debug/pprof/cmdline", func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", site) })
+		require.Equal(t, want, status, site)
+	}
+}
+
+func TestAHealthCheckIsAnsweredWhateverOthersHold(t *testing.T) {
+	// This test checks that connections without a request, half a request, and more
+	// profiles than there are places leave a place for the next.
+	s := start(t, &watched{}, "127.0.0.1:0", "")
+	for name, says := range map[string]string{
+		"silent":   "",
+		"half":     "GET /healthz HTTP/1.1\r\nHost: loc",
+		"profiles": "GET /debug/pprof/trace?seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	} {
+		for range 80 {
+			c, err := net.Dial("tcp", s.Addr())
+			require.NoError(t, err)
+			defer c.Close()
+			_, err = c.Write([]byte(says))
+			require.NoError(t, err)
+		}
+		status, _ := ask(t, s, http.MethodGet, "/healthz", nil)
+		require.Equal(t, http.StatusOK, status, name)
+	}
+}
+
+func TestProfilesHaveABound(t *testing.T) {
+	// This test checks that nobody keeps the relay busy with one request for an hour.
+	s := start(t, &watched{}, "127.0.0.1:0", "")
+	for _, page := range []string{"profile?seconds=3600", "trace?seconds=61", "heap?seconds=1e9", "profile?seconds=NaN"} {
+		status, body := ask(t, s, http.MethodGet, "/debug/pprof/"+page, nil)
+		require.Equal(t, http.StatusBadRequest, status, page)
+		require.Contains(t, body, "at most 60", page)
+	}
+}
+
 func TestAnAddressOffLoopbackNeedsAToken(t *testing.T) {
 	// This test checks what is refused before anything listens.
 	for address, want := range map[string]error{

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
 )
 
 // guard lets through who may ask.
@@ -28,6 +27,8 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the admin address asks for its token: Authorization: Bearer TOKEN", http.StatusUnauthorized)
 	case g.local && !isLoopback(hostOf(r.Host)):
 		http.Error(w, "name the admin address by a loopback address, or localhost", http.StatusForbidden)
+	case g.local && foreign(r.Header.Get("Sec-Fetch-Site")):
+		http.Error(w, "the admin address does not answer to pages of other origins", http.StatusForbidden)
 	default:
 		g.next.ServeHTTP(w, r)
 	}
@@ -39,6 +40,10 @@ func (g guard) holds(r *http.Request) bool {
 	a, b := sha256.Sum256([]byte(shown)), sha256.Sum256([]byte(g.token))
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1 && ok
 }
+
+// foreign reports whether a browser asks on behalf of a page of another origin. Other
+// programs than browsers send no such header.
+func foreign(site string) bool { return site != "" && site != "none" && site != "same-origin" }
 
 // hostOf returns the host without a port.
 func hostOf(hostport string) string {
@@ -55,50 +60,4 @@ func isLoopback(host string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback()
-}
-
-// limited accepts no more connections while so many are open.
-func limited(l net.Listener, most int) net.Listener {
-	return &bounded{Listener: l, slots: make(chan struct{}, most), closed: make(chan struct{})}
-}
-
-// bounded is a listener with a bound.
-type bounded struct {
-	net.Listener
-	slots  chan struct{} // holds one for each open connection
-	once   sync.Once
-	closed chan struct{}
-}
-
-// Accept implements net.Listener.
-func (b *bounded) Accept() (net.Conn, error) {
-	select {
-	case b.slots <- struct{}{}:
-	case <-b.closed:
-		return nil, net.ErrClosed
-	}
-	c, err := b.Listener.Accept()
-	if err != nil {
-		<-b.slots
-		return nil, err
-	}
-	return &counted{Conn: c, leave: sync.OnceFunc(func() { <-b.slots })}, nil
-}
-
-// Close implements net.Listener.
-func (b *bounded) Close() error {
-	b.once.Do(func() { close(b.closed) })
-	return b.Listener.Close()
-}
-
-// counted is a connection that makes room when it is closed.
-type counted struct {
-	net.Conn
-	leave func()
-}
-
-// Close implements net.Conn.
-func (c *counted) Close() error {
-	c.leave()
-	return c.Conn.Close()
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/pprof"
+	"strconv"
 )
 
 // routes are the pages.
@@ -26,12 +27,26 @@ func routes(c Config, metrics http.Handler) http.Handler {
 	if c.Level != nil {
 		mux.Handle("/log-level", http.MaxBytesHandler(c.Level, 1<<10))
 	}
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/", profile(pprof.Index))
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/profile", profile(pprof.Profile))
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("GET /debug/pprof/trace", profile(pprof.Trace))
 	return mux
+}
+
+// maxProfile is the longest profile, in seconds.
+const maxProfile = 60
+
+// profile refuses to measure for longer than maxProfile.
+func profile(measure http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if seconds, err := strconv.ParseFloat(r.FormValue("seconds"), 64); err == nil && !(seconds <= maxProfile) {
+			answer(w, http.StatusBadRequest, fmt.Sprintf("seconds=%v: a profile takes at most %d", seconds, maxProfile))
+			return
+		}
+		measure(w, r)
+	}
 }
 
 // ready says whether programs may rely on the relay, or networks on the gateway, and if
