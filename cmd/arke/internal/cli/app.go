@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -34,6 +35,8 @@ type App struct {
 	Executable string
 	// Abort ends when a drain that is under way is to be cut short.
 	Abort context.Context
+
+	log *logQueue // to Stderr; set by Run
 }
 
 // drainTime is how long accepted work may take after the first signal, unless
@@ -65,7 +68,9 @@ type Env struct {
 // Run executes the command that args (without the program's name) ask for and
 // returns the exit status. The first end of ctx asks the command to finish.
 func (a App) Run(ctx context.Context, args []string) int {
-	a.Stderr = guard{a.Stderr}
+	a.Stderr = guard{a.Stderr, new(sync.Mutex)}
+	a.log = newLogQueue(a.Stderr)
+	defer a.log.close()
 	root := rootCommand(a)
 	root.SetArgs(separated(root, args))
 	root.SetIn(a.Stdin)
@@ -76,7 +81,7 @@ func (a App) Run(ctx context.Context, args []string) int {
 		return 0
 	}
 	tellFailure(a.Stdout, cmd, args, err)
-	fmt.Fprintln(a.Stderr, "arke: "+explain(err))
+	fmt.Fprintln(a.log, "arke: "+explain(err))
 	return exitCode(err)
 }
 
@@ -148,7 +153,7 @@ func (flags *stayFlags) declare(a App, cmd *cobra.Command) {
 
 // attach connects to the relay. The caller closes the client.
 func (flags *stayFlags) attach(a App, cmd *cobra.Command) (*client.Client, *zap.Logger, error) {
-	log, _, err := flags.log.logger(a.Stderr)
+	log, _, err := flags.log.logger(a.log)
 	if err != nil {
 		return nil, nil, misuse(cmd, err)
 	}

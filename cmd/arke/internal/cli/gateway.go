@@ -93,7 +93,7 @@ SIGTERM or Ctrl-C drains. When the gateway is ready, it prints
 }
 
 func runGateway(ctx context.Context, a App, cmd *cobra.Command, file *gatewayFile) error {
-	log, level, err := file.log.logger(a.Stderr)
+	log, level, err := file.log.logger(a.log)
 	if err != nil {
 		return misuse(cmd, err)
 	}

@@ -204,7 +204,7 @@ func demoMemberCommand(a App) *cobra.Command {
 		Short:  "Be one member of the demo",
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, _, err := logFlags{level: "warn", format: "console"}.logger(a.Stderr)
+			log, _, err := logFlags{level: "warn", format: "console"}.logger(a.log)
 			if err != nil {
 				return err
 			}

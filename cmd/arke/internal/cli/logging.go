@@ -36,9 +36,9 @@ func (flags logFlags) parse() (zapcore.Level, error) {
 	return l, nil
 }
 
-// logger returns a logger that writes to stderr, one line an entry, and its level,
-// which may be changed at any time.
-func (flags logFlags) logger(stderr io.Writer) (*zap.Logger, zap.AtomicLevel, error) {
+// logger returns a logger that writes to log, one line an entry, and its level, which
+// may be changed at any time.
+func (flags logFlags) logger(log io.Writer) (*zap.Logger, zap.AtomicLevel, error) {
 	level := zap.NewAtomicLevel()
 	l, err := flags.parse()
 	if err != nil {
@@ -57,5 +57,5 @@ func (flags logFlags) logger(stderr io.Writer) (*zap.Logger, zap.AtomicLevel, er
 		enc.ConsoleSeparator = "  "
 		encoder = zapcore.NewConsoleEncoder(enc)
 	}
-	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(stderr)), level)), level, nil
+	return zap.New(zapcore.NewCore(encoder, zapcore.AddSync(log), level)), level, nil
 }

@@ -88,7 +88,7 @@ func runRelay(a App, cmd *cobra.Command, flags *relayFlags) error {
 	if err != nil {
 		return err
 	}
-	log, level, err := flags.log.logger(a.Stderr)
+	log, level, err := flags.log.logger(a.log)
 	if err != nil {
 		return misuse(cmd, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"unicode"
 	"unicode/utf8"
@@ -57,10 +58,15 @@ func printable(text string) string { return escaped(text, "\n\t") }
 func oneLine(text string) string { return escaped(text, "") }
 
 // guard is a stream for people: nothing that is written to it commands a
-// terminal.
-type guard struct{ w io.Writer }
+// terminal. Write may be called concurrently.
+type guard struct {
+	w  io.Writer
+	mu *sync.Mutex
+}
 
 func (g guard) Write(p []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if _, err := io.WriteString(g.w, printable(string(p))); err != nil {
 		return 0, err
 	}

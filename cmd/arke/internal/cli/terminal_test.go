@@ -5,6 +5,7 @@ package cli
 
 import (
 	"bytes"
+	"sync"
 	"testing"
 	"unicode"
 	"unicode/utf8"
@@ -36,7 +37,7 @@ func TestTextOfOthersCommandsNoTerminal(t *testing.T) {
 	require.Equal(t, `two\nlines\tand tabs`, oneLine("two\nlines\tand tabs"))
 	refusal := &patterns.RemoteError{Cluster: "geo", Code: 2, Message: "\x1b[2Jgone\nwhy\tso"}
 	c := newConsole("")
-	_, err := guard{&c.err}.Write([]byte(explain(&clusterError{cluster: "geo", err: refusal})))
+	_, err := guard{&c.err, new(sync.Mutex)}.Write([]byte(explain(&clusterError{cluster: "geo", err: refusal})))
 	require.NoError(t, err)
 	require.Equal(t, "geo refused (code 2): \\x1b[2Jgone\nwhy\tso", c.err.String())
 }
