@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/notice"
 	"github.com/arke-mesh/arke/internal/nowait"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
@@ -32,6 +33,7 @@ const (
 // accept serves a listener until it is closed. Each connection has its own
 // goroutine from the first byte on, so that a mute one is alone in waiting.
 func (r *Relay) accept(l net.Listener) {
+	var failures notice.Seldom
 	for {
 		conn, err := l.Accept()
 		if err == nil {
@@ -41,7 +43,9 @@ func (r *Relay) accept(l net.Listener) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil:
-			r.log.Warn("can't accept a connection", zap.Error(err))
+			if times := failures.Step(r.clock.Now()); times > 0 {
+				r.log.Warn("can't accept connections of programs; check the limit of open files", zap.Error(err), zap.Int("times", times))
+			}
 			if !overlay.Sleep(r.ctx, r.clock, "relay/accept", acceptPause) {
 				return
 			}

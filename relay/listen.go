@@ -4,6 +4,7 @@
 package relay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/arke-mesh/arke/relay/internal/peercred"
@@ -67,14 +69,17 @@ func bindUnix(path string, to sharing) (net.Listener, error) {
 	if err := removeStale(path); err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("unix", path)
+	private := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error { return c.Control(makePrivate) }}
+	l, err := private.Listen(context.Background(), "unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("relay: %w", err)
 	}
-	// Until here the mode was the umask's; peer credentials guard the gap.
-	err = os.Chmod(path, to.Mode)
-	if err == nil && to.Group != 0 {
+	// It opens to the group when it is the right group.
+	if to.Group != 0 {
 		err = os.Chown(path, -1, to.Group)
+	}
+	if err == nil {
+		err = os.Chmod(path, to.Mode)
 	}
 	if err != nil {
 		l.Close()

@@ -30,4 +30,9 @@ func lockFile(path string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
+// makePrivate lets only this user connect to a socket, from the moment it is bound.
+// Other systems than Linux may refuse that for sockets; they then have the umask's mode
+// until its own is set.
+func makePrivate(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) }
+
 func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

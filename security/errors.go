@@ -27,7 +27,7 @@ var (
 
 	// ErrBadFile is returned for a network file or node key file that does
 	// not follow its format. The text names the line and what to do.
-	ErrBadFile = errors.New("security: bad key file")
+	ErrBadFile = errors.New("security: bad file")
 
 	// ErrBadName is returned for a name that no network or cluster can have.
 	ErrBadName = errors.New("security: bad name")

@@ -4,6 +4,7 @@
 package security
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +13,10 @@ import (
 	"strings"
 )
 
-// maxFile bounds what is read from a key file, in bytes.
-const maxFile = 64 << 10
+const (
+	maxFile    = 64 << 10 // bytes of a key file
+	maxGuarded = 1 << 20  // bytes of a guarded file
+)
 
 // ReadSecretFile reads a file of at most 64 KiB that nobody else may read or
 // write. It belongs to this user or to root, and has mode 0600 or 0400, or it
@@ -21,7 +24,7 @@ const maxFile = 64 << 10
 // ErrLooseMode, ErrForeignOwner, ErrBadFile, and those of package os.
 func ReadSecretFile(path string) ([]byte, error) {
 	// Owner and mode are those of the open file, so it can't be swapped in between.
-	return readFile(path, func(info fs.FileInfo) error {
+	return readFile(path, maxFile, func(info fs.FileInfo) error {
 		return checkSecret(path, info.Mode().Perm(), ownerOf(info))
 	})
 }
@@ -38,31 +41,34 @@ func parsed[T any](kind, path string, parse func([]byte) (T, error)) (f T, err e
 	return f, nil
 }
 
-// readFile reads a file that passes the check.
-func readFile(path string, check func(fs.FileInfo) error) ([]byte, error) {
-	f, err := os.Open(path)
+// readFile reads a regular file of at most most bytes that passes the check.
+func readFile(path string, most int, check func(fs.FileInfo) error) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if info.IsDir() {
+	case info.IsDir():
 		return nil, fmt.Errorf("%w: %s is a directory: name the file in it", ErrBadFile, path)
+	case !info.Mode().IsRegular(): // a pipe may have no writer for ever
+		return nil, fmt.Errorf("%w: %s is not a regular file: copy its content to one", ErrBadFile, path)
 	}
 	if err := check(info); err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("%w: %s is too large to be one: name another file", ErrBadFile, path)
+	if len(data) > most {
+		return nil, fmt.Errorf("%w: %s is too large, with more than %d bytes: name another file", ErrBadFile, path, most)
 	}
-	return data, nil
+	// Editors of Windows begin a file with a byte order mark.
+	return bytes.TrimPrefix(data, []byte("\ufeff")), nil
 }
 
 // checkSecret refuses a file that others can read or change.
@@ -76,11 +82,11 @@ func checkSecret(path string, mode fs.FileMode, o owner) error {
 	return fmt.Errorf("%w, but %s has %04o: run `chmod 600 %s`", ErrLooseMode, path, mode, shellQuote(path))
 }
 
-// ReadGuardedFile reads a file of at most 64 KiB that others may read and nobody else
-// may change: it belongs to this user or to root, and only its owner may write to it.
+// ReadGuardedFile reads a file of at most 1 MiB that others may read and only this user
+// or root may change: it belongs to one of them, and only its owner may write to it.
 // Errors are ErrUnguarded, ErrBadFile, and those of package os.
 func ReadGuardedFile(path string) ([]byte, error) {
-	return readFile(path, func(info fs.FileInfo) error {
+	return readFile(path, maxGuarded, func(info fs.FileInfo) error {
 		return checkGuarded(path, info.Mode().Perm(), ownerOf(info))
 	})
 }

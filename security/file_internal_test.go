@@ -1,12 +1,15 @@
 // SPDX-FileCopyrightText: The Arke Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build unix
+
 package security
 
 import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,6 +67,26 @@ func TestSecretsBelongToUsOrToRoot(t *testing.T) {
 			require.ErrorIs(t, of.check(name, tc.mode, tc.of), tc.want, "%s %04o %+v", name, tc.mode, tc.of)
 		}
 	}
+}
+
+func TestAPipeIsNoKeyFile(t *testing.T) {
+	// This test checks that a pipe without a writer is refused instead of waited for.
+	path := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	_, err := ReadSecretFile(path)
+	require.ErrorIs(t, err, ErrBadFile)
+	require.ErrorContains(t, err, "not a regular file")
+	_, err = ReadGuardedFile(path)
+	require.ErrorIs(t, err, ErrBadFile)
+}
+
+func TestAByteOrderMarkIsSkipped(t *testing.T) {
+	// This test checks a file that an editor of Windows has written.
+	path := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(path, []byte("\ufefftext \ufeff"), 0o600))
+	text, err := ReadSecretFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "text \ufeff", string(text), "elsewhere it is text")
 }
 
 func TestFilesAreLookedAtAsTheyAre(t *testing.T) {

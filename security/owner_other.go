@@ -10,6 +10,8 @@ import (
 	"os"
 )
 
+const nonBlocking = 0
+
 // owner is who owns a file, as far as that matters here. There are none here.
 type owner struct {
 	uid     int

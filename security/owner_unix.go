@@ -13,6 +13,9 @@ import (
 	"syscall"
 )
 
+// nonBlocking opens a pipe without waiting for its writer.
+const nonBlocking = syscall.O_NONBLOCK
+
 // owner is who owns a file, as far as that matters here.
 type owner struct {
 	uid     int

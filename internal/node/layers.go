@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/cluster"
 	"github.com/arke-mesh/arke/internal/budget"
@@ -176,7 +177,11 @@ func (l *layers) incarnate() (uint64, error) {
 	case l.cfg.Incarnation != 0:
 		return l.cfg.Incarnation, nil
 	case l.cfg.DataDir != "":
-		return l.state.incarnation()
+		n, damaged, err := l.state.incarnation(l.outside.Clock.Now())
+		if damaged != nil {
+			l.log().Warn("the count of starts in the data directory is damaged: continuing from the time of day", zap.Error(damaged))
+		}
+		return n, err
 	}
 	return uint64(l.outside.Clock.Now().UnixMicro()), nil
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -142,31 +143,32 @@ func (s state) key(random io.Reader) (security.NodeKey, error) {
 	return k, security.WriteNodeKey(path, k)
 }
 
-// incarnation counts this start. The number is on the disk before it is used:
-// even after a loss of power it does not come twice.
-func (s state) incarnation() (uint64, error) {
+// incarnation counts this start. The number is on the disk before it is used: even
+// after a loss of power it does not come twice. If the last one can't be read, now takes
+// its place, in microseconds: no node has started as often. damaged says so.
+func (s state) incarnation(now time.Time) (n uint64, damaged, err error) {
 	path := filepath.Join(s.dir, incarnationFile)
-	last, err := readIncarnation(path)
+	last, damaged, err := readIncarnation(path)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
+	}
+	if damaged != nil {
+		last = uint64(now.UnixMicro())
 	}
 	if err := replacefile.Write(path, []byte(strconv.FormatUint(last+1, 10)+"\n"), 0o600); err != nil {
-		return 0, fmt.Errorf("node: incarnation: %w", err)
+		return 0, nil, fmt.Errorf("node: incarnation: %w", err)
 	}
-	return last + 1, nil
+	return last + 1, damaged, nil
 }
 
-func readIncarnation(path string) (uint64, error) {
+func readIncarnation(path string) (n uint64, damaged, err error) {
 	data, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return 0, nil
+		return 0, nil, nil
 	case err != nil:
-		return 0, fmt.Errorf("node: incarnation: %w", err)
+		return 0, nil, fmt.Errorf("node: incarnation: %w", err)
 	}
-	n, err := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 63)
-	if err != nil {
-		return 0, fmt.Errorf("node: %s is not a number: restore it, or remove the whole data directory to start as a new node", path)
-	}
-	return n, nil
+	n, damaged = strconv.ParseUint(strings.TrimSpace(string(data)), 10, 63)
+	return n, damaged, nil
 }

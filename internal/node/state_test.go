@@ -4,9 +4,11 @@
 package node
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,8 +47,8 @@ func TestTheDataDirectoryMakesARestartedNodeTheSamePeer(t *testing.T) {
 			first = k
 		}
 		require.Equal(t, first.PeerID(), k.PeerID())
-		n, err := s.incarnation()
-		require.NoError(t, err)
+		n, damaged, err := s.incarnation(time.Now())
+		require.NoError(t, errors.Join(err, damaged))
 		require.Equal(t, start, n)
 		require.Equal(t, filepath.Join(dir, peersFile), s.peers())
 		require.NoError(t, s.close())
@@ -80,21 +82,13 @@ func TestADataDirectoryIsForOneNode(t *testing.T) {
 }
 
 func TestADamagedDataDirectoryIsRefused(t *testing.T) {
-	// This test checks an incarnation that is no number, a key that is no key,
-	// one that others can read, and a directory that is a file.
+	// This test checks a key that is no key, one that others can read, and a directory
+	// that is a file.
 	dir := t.TempDir()
 	random := overlay.NewRealRand().Stream("test")
 	s, err := openState(dir)
 	require.NoError(t, err)
 	defer s.close()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, incarnationFile), []byte("7x"), 0o600))
-	_, err = s.incarnation()
-	require.ErrorContains(t, err, "remove the whole data directory")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, incarnationFile), []byte("41\n"), 0o600))
-	n, err := s.incarnation()
-	require.NoError(t, err)
-	require.EqualValues(t, 42, n)
-
 	require.NoError(t, os.WriteFile(filepath.Join(dir, keyFile), []byte("nonsense"), 0o600))
 	_, err = s.key(random)
 	require.ErrorIs(t, err, security.ErrBadFile)
@@ -106,6 +100,30 @@ func TestADamagedDataDirectoryIsRefused(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	_, err = openState(file)
 	require.Error(t, err)
+}
+
+func TestADamagedCountOfStartsGoesOnFromTheTimeOfDay(t *testing.T) {
+	// This test checks that a file that a loss of power has emptied, or cut, delays no
+	// start, and that later numbers are higher than any before.
+	s, err := openState(t.TempDir())
+	require.NoError(t, err)
+	defer s.close()
+	path := filepath.Join(s.dir, incarnationFile)
+	now := time.Now()
+	for _, text := range []string{"", "7x", "\x00\x00\x00\n"} {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		n, damaged, err := s.incarnation(now)
+		require.NoError(t, err)
+		require.Error(t, damaged)
+		require.EqualValues(t, now.UnixMicro()+1, n)
+		n, damaged, err = s.incarnation(now)
+		require.NoError(t, errors.Join(err, damaged))
+		require.EqualValues(t, now.UnixMicro()+2, n)
+	}
+	require.NoError(t, os.WriteFile(path, []byte("41\n"), 0o600))
+	n, damaged, err := s.incarnation(now)
+	require.NoError(t, errors.Join(err, damaged))
+	require.EqualValues(t, 42, n)
 }
 
 func TestWithoutADataDirectoryNothingIsKept(t *testing.T) {

@@ -14,5 +14,7 @@
 //     [Changes]. Each is a plain type; it decides whether there is something to say.
 //  3. Watch writes the lines.
 //
+// [Seldom] is for a loop that sees its own failures, one after the other.
+//
 // A Watch whose logger logs nothing looks at nothing: a simulation has no such timer.
 package notice

@@ -110,3 +110,15 @@ func TestAWatchLooksUntilItIsStopped(t *testing.T) {
 		require.Equal(t, 2, looks)
 	})
 }
+
+func TestAFailureThatRepeatsItselfIsToldOnceAMinute(t *testing.T) {
+	// This test checks that the first is told at once, and the others in numbers.
+	var s notice.Seldom
+	begin := time.Unix(1, 0)
+	require.Equal(t, 1, s.Step(begin))
+	for i := range 10 {
+		require.Zero(t, s.Step(begin.Add(time.Duration(i)*time.Second)))
+	}
+	require.Equal(t, 11, s.Step(begin.Add(notice.Again)))
+	require.Zero(t, s.Step(begin.Add(notice.Again+time.Second)))
+}

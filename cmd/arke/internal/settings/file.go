@@ -9,16 +9,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-)
 
-// maxFile bounds a configuration file, in bytes.
-const maxFile = 1 << 20
+	"github.com/arke-mesh/arke/security"
+)
 
 // File is a configuration file. The zero value is an empty one without a name.
 type File struct {
@@ -62,22 +60,15 @@ func (p Problems) err() error {
 	return p
 }
 
-// Read reads the file of that name. What the keys mean is up to Resolve.
+// Read reads the file of that name, which has at most 1 MiB and which only this user or
+// root may change. What the keys mean is up to Resolve.
 func Read(name string) (File, error) {
-	f, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return File{}, fmt.Errorf("there is no configuration file %s", name)
-	}
-	if err != nil {
-		return File{}, fmt.Errorf("configuration file: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	text, err := security.ReadGuardedFile(name)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return File{}, fmt.Errorf("there is no configuration file %s", name)
 	case err != nil:
 		return File{}, fmt.Errorf("configuration file: %w", err)
-	case len(text) > maxFile:
-		return File{}, fmt.Errorf("configuration file: %s is larger than %d bytes", name, maxFile)
 	}
 	return Parse(name, text)
 }

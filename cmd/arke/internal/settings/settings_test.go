@@ -184,8 +184,8 @@ func TestReloadingTellsWhatCanChangeAndWhatCanNot(t *testing.T) {
 }
 
 func TestFilesThatCanNotBeRead(t *testing.T) {
-	// This test checks that a missing file, a directory, and one that is too large
-	// are told as such.
+	// This test checks that a missing file, a directory, one that is too large, and
+	// one that others may change are told as such.
 	dir := t.TempDir()
 	_, err := settings.Read(filepath.Join(dir, "none.yaml"))
 	require.ErrorContains(t, err, "there is no configuration file")
@@ -194,7 +194,12 @@ func TestFilesThatCanNotBeRead(t *testing.T) {
 	large := filepath.Join(dir, "large.yaml")
 	require.NoError(t, os.WriteFile(large, make([]byte, 1<<20+1), 0o600))
 	_, err = settings.Read(large)
-	require.ErrorContains(t, err, "larger than 1048576 bytes")
+	require.ErrorContains(t, err, "more than 1048576 bytes")
+	loose := filepath.Join(dir, "loose.yaml")
+	require.NoError(t, os.WriteFile(loose, nil, 0o600))
+	require.NoError(t, os.Chmod(loose, 0o666))
+	_, err = settings.Read(loose)
+	require.ErrorContains(t, err, "chmod go-w "+loose)
 }
 
 func FuzzParse(f *testing.F) {

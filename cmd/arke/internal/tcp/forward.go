@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/notice"
 	"github.com/arke-mesh/arke/patterns"
 )
 
@@ -64,6 +65,7 @@ const acceptPause = 50 * time.Millisecond
 func (f *Forwarder) Serve(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = f.cfg.Listener.Close() })
 	defer stop()
+	var failures notice.Seldom
 	for {
 		conn, err := f.cfg.Listener.AcceptTCP()
 		switch {
@@ -74,7 +76,9 @@ func (f *Forwarder) Serve(ctx context.Context) error {
 		case errors.Is(err, net.ErrClosed):
 			return err
 		default:
-			f.cfg.Log.Warn("can't accept connections, trying again", zap.Error(err))
+			if times := failures.Step(time.Now()); times > 0 {
+				f.cfg.Log.Warn("can't accept connections, trying again; check the limit of open files", zap.Error(err), zap.Int("times", times))
+			}
 			select {
 			case <-time.After(acceptPause):
 			case <-ctx.Done():
