@@ -42,7 +42,8 @@ type streamWay struct {
 	aead  hidden[cipher.AEAD]
 	nonce [12]byte // four zeros and the number of the next chunk
 	data  [1]byte
-	reset atomic.Bool // its one reset was sealed, or opened
+	reset atomic.Bool  // its one reset was sealed, or opened
+	with  atomic.Int32 // the data of all credit, above 255; 0 = none was sealed
 }
 
 // NewStreamHead returns what the opener of a tunnel sends with the opening: the

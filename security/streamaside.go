@@ -24,7 +24,14 @@ func asideNonce(class byte, number uint64) []byte {
 // since the tunnel began: the tag over an empty text, with the total as its
 // number. Totals may come in any order and repeatedly: a repeated one is the same
 // bytes, and says nothing new. May be called concurrently with everything.
+//
+// data is the same in all calls for one tunnel: two tags under one nonce over different
+// data would betray the key that authenticates. Other data panics.
 func (s *Stream) SealCredit(dst []byte, total uint64, data byte) []byte {
+	const sealed = 1 << 8
+	if !s.sealer.with.CompareAndSwap(0, sealed|int32(data)) && s.sealer.with.Load() != sealed|int32(data) {
+		panic("BUG: credit of one tunnel is sealed with different data")
+	}
 	return (*s.sealer.aead.get()).Seal(dst, asideNonce(asideCredit, total), nil, []byte{data})
 }
 

@@ -25,6 +25,8 @@ func TestCreditProvesItsTotal(t *testing.T) {
 	require.NoError(t, member.OpenCredit(bytes.Clone(late), 1<<40, 1))
 	require.Equal(t, late, opener.SealCredit(nil, 1<<40, 1))
 
+	require.Panics(t, func() { opener.SealCredit(nil, 1<<40, 0) }, "two tags under one nonce")
+
 	require.ErrorIs(t, member.OpenCredit(bytes.Clone(late), 1<<40+1, 1), security.ErrUnauthorized)
 	require.ErrorIs(t, member.OpenCredit(bytes.Clone(late), 1<<40, 0), security.ErrUnauthorized)
 	require.ErrorIs(t, opener.OpenCredit(bytes.Clone(late), 1<<40, 1), security.ErrUnauthorized)
