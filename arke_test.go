@@ -59,6 +59,20 @@ func TestErrorsOfEachSideAreThoseOfThisPackage(t *testing.T) {
 	require.Equal(t, arke.Outcome("reply"), arke.OutcomeOf(nil))
 }
 
+func TestAnErrorOfACallNamesItsCluster(t *testing.T) {
+	// This test checks that a log line with nothing but the error says which cluster
+	// has no members.
+	ctx, c := t.Context(), pair()[0]
+	_, asked := c.Request(ctx, "lighthouse", arke.Message{})
+	_, opened := c.OpenTunnel(ctx, "lighthouse", arke.Message{})
+	_, listed := c.Members(ctx, "lighthouse")
+	for _, err := range []error{asked, opened, listed, c.Push(ctx, "lighthouse", arke.Message{})} {
+		require.ErrorIs(t, err, arke.ErrNoMembers)
+		require.ErrorContains(t, err, `"lighthouse"`)
+		require.Equal(t, arke.Outcome("no_members"), arke.OutcomeOf(err))
+	}
+}
+
 func TestClosingASubscriptionThatNobodyReadsDoesNotWait(t *testing.T) {
 	// This test publishes to a subscription without a loop, and closes it with a
 	// context that does not end. A loop that follows ends at once.

@@ -35,7 +35,7 @@ func (c *Conn) Serve(ctx context.Context, cluster string, h Handler, opts ...Ser
 	}
 	r, err := c.m.Serve(ctx, cluster, innerService(h), collect(opts).limits)
 	if err != nil {
-		return nil, outward(err)
+		return nil, about(cluster, err)
 	}
 	return &Registration{r}, nil
 }
@@ -45,7 +45,7 @@ func (c *Conn) Serve(ctx context.Context, cluster string, h Handler, opts ...Ser
 // not change before Request returns. The caller owns the reply.
 func (c *Conn) Request(ctx context.Context, cluster string, m Message, opts ...RequestOption) (Message, error) {
 	reply, err := c.m.Request(ctx, cluster, innerMessage(m), collect(opts).inner...)
-	return outerMessage(reply), outward(err)
+	return outerMessage(reply), about(cluster, err)
 }
 
 // Survey sends m to every member of the cluster and returns the replies. It ends
@@ -68,13 +68,13 @@ func (c *Conn) Survey(ctx context.Context, cluster string, m Message, opts ...Su
 	}
 	r, err := c.m.Survey(ctx, cluster, innerMessage(m), each, o.limits)
 	result.Count, result.Missing, result.Complete = r.Replies, outerMissing(r.Missing), r.Complete
-	return result, outward(err)
+	return result, about(cluster, err)
 }
 
 // Push sends m to one member of the cluster and returns when the member's queue
 // has it. There is no reply. Errors are those of Request.
 func (c *Conn) Push(ctx context.Context, cluster string, m Message, opts ...RequestOption) error {
-	return outward(c.m.Push(ctx, cluster, innerMessage(m), collect(opts).inner...))
+	return about(cluster, c.m.Push(ctx, cluster, innerMessage(m), collect(opts).inner...))
 }
 
 // Broadcast sends m to every member of the cluster, at most once each. It
@@ -83,7 +83,7 @@ func (c *Conn) Push(ctx context.Context, cluster string, m Message, opts ...Requ
 // Survey.
 func (c *Conn) Broadcast(ctx context.Context, cluster string, m Message) (BroadcastResult, error) {
 	r, err := c.m.Broadcast(ctx, cluster, innerMessage(m))
-	return BroadcastResult{Members: r.Members, Nodes: r.Nodes, Missing: outerMissing(r.Missing), Complete: r.Complete}, outward(err)
+	return BroadcastResult{Members: r.Members, Nodes: r.Nodes, Missing: outerMissing(r.Missing), Complete: r.Complete}, about(cluster, err)
 }
 
 // Publish sends m to every subscription whose pattern matches the topic. It
@@ -143,7 +143,7 @@ func (c *Conn) SubscribeFunc(ctx context.Context, pattern string, f func(Publica
 func (c *Conn) OpenTunnel(ctx context.Context, cluster string, first Message, opts ...RequestOption) (*Tunnel, error) {
 	t, err := c.m.OpenTunnel(ctx, cluster, innerMessage(first), collect(opts).inner...)
 	if err != nil {
-		return nil, outward(err)
+		return nil, about(cluster, err)
 	}
 	return &Tunnel{t}, nil
 }
@@ -169,7 +169,7 @@ func (c *Conn) Watch(ctx context.Context, cluster string) iter.Seq2[[]Member, er
 				continue
 			}
 			version = now
-			if !yield(outerMembers(all), outward(err)) || err != nil && !errors.Is(err, ErrNoMembers) && !errors.Is(err, ErrUnreachable) {
+			if !yield(outerMembers(all), about(cluster, err)) || err != nil && !errors.Is(err, ErrNoMembers) && !errors.Is(err, ErrUnreachable) {
 				return
 			}
 		}
@@ -180,5 +180,5 @@ func (c *Conn) Watch(ctx context.Context, cluster string) iter.Seq2[[]Member, er
 // nobody does, or ErrUnreachable if nobody could be asked.
 func (c *Conn) Members(ctx context.Context, cluster string) ([]Member, error) {
 	all, err := c.m.Members(ctx, cluster)
-	return outerMembers(all), outward(err)
+	return outerMembers(all), about(cluster, err)
 }

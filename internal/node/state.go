@@ -39,15 +39,34 @@ type state struct {
 	lock *os.File
 }
 
+// CheckDataDir refuses what can't be a data directory: something else than a directory,
+// and one that others may change. One that is not there yet is made at the start. Errors
+// are security.ErrForeignOwner, security.ErrLooseDirectory, and those of package os.
+func CheckDataDir(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case dir == "" || errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("node: data directory: %s is a file: name a directory", dir)
+	case err == nil:
+		err = security.CheckDirectory(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("node: data directory: %w", err)
+	}
+	return nil
+}
+
 // openState creates and locks the directory; "" gives the zero state.
 func openState(dir string) (state, error) {
 	if dir == "" {
 		return state{}, nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return state{}, fmt.Errorf("node: data directory: %w", err)
+	if err := CheckDataDir(dir); err != nil {
+		return state{}, err
 	}
-	if err := security.CheckDirectory(dir); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return state{}, fmt.Errorf("node: data directory: %w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)

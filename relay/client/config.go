@@ -22,6 +22,9 @@ import (
 	"github.com/arke-mesh/arke/security"
 )
 
+// MinToken is how many bytes a token has at least.
+const MinToken = wire.MinToken
+
 // Config says where the relay is. Exactly one of Socket and Address is
 // required; every other zero value means the default named at the field.
 type Config struct {

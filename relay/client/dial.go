@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
+	"os"
 	"slices"
 	"syscall"
 	"time"
@@ -133,6 +135,9 @@ func (c Config) exchange(conn net.Conn, carrier *session.Carrier, hello []byte) 
 func (c Config) noRelay(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
+	}
+	if info, failed := os.Stat(c.Socket); failed == nil && info.Mode()&fs.ModeSocket == 0 {
+		err = ErrNotSocket // connect(2) says "connection refused"
 	}
 	return fmt.Errorf("%w at %s: start one with 'arke relay', or say where it listens (%w)", ErrNoRelay, c.target(), err)
 }

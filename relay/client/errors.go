@@ -23,6 +23,10 @@ var (
 	// the protocol in common.
 	ErrVersion = errors.New("client: the relay speaks another version")
 
+	// ErrNotSocket is returned by Start, with ErrNoRelay, when Config.Socket names a
+	// file of another kind.
+	ErrNotSocket = errors.New("it is no socket")
+
 	// ErrToken is returned by Start when the relay has another token, and by New
 	// when the token is none. It matches patterns.ErrUnauthorized too.
 	ErrToken = fmt.Errorf("client: wrong token: %w", patterns.ErrUnauthorized)

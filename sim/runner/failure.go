@@ -131,9 +131,9 @@ func ParseFailure(name string, data []byte) (Failure, error) {
 // go install of a version know it without.
 var stamp string
 
-// commit is the one that this program was built from, with a + if the files
+// Commit is the one that this program was built from, with a + if the files
 // were not those of the commit; "" = unknown.
-func commit() string {
+func Commit() string {
 	if stamp != "" {
 		return stamp
 	}

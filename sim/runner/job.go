@@ -166,7 +166,7 @@ func judge(job Job, h *history.History, real time.Duration) *Findings {
 func About(job Job) report.Info {
 	return report.Info{
 		Name: job.Scenario.Name, Seed: job.Seed, Level: job.Level,
-		Commit: commit(), GoVersion: runtime.Version(), Host: runtime.GOOS + "/" + runtime.GOARCH,
+		Commit: Commit(), GoVersion: runtime.Version(), Host: runtime.GOOS + "/" + runtime.GOARCH,
 	}
 }
 

@@ -107,6 +107,14 @@ All other commands talk to the relay on this machine, through its socket:
 		broadcastCommand(a), publishCommand(a), subscribeCommand(a), tunnelCommand(a), exposeCommand(a), forwardCommand(a),
 		membersCommand(a), statusCommand(a), doctorCommand(a), benchCommand(a), demoCommand(a), simCommand(a), completionCommand(a), manCommand(a), versionCommand(a),
 	)
+	version := root.Flags().Bool("version", false, "print the version of this program, as 'arke version' does")
+	help := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if *version {
+			return printVersion(a.Stdout, false)
+		}
+		return help(cmd, args)
+	}
 	root.CompletionOptions.DisableDefaultCmd = true // ours has examples
 	root.SetFlagErrorFunc(badFlag)
 	return root
@@ -157,6 +165,11 @@ func (flags *stayFlags) attach(a App, cmd *cobra.Command) (*client.Client, *zap.
 	if err != nil {
 		return nil, nil, misuse(cmd, err)
 	}
+	within := cmp.Or(flags.relay.wait, stayTime)
+	patience := time.AfterFunc(lookAgain/4, func() {
+		log.Info("no relay yet, waiting for it", zap.String("at", flags.relay.target()), zap.Duration("within", within))
+	})
+	defer patience.Stop()
 	c, err := flags.relay.attach(cmd.Context(), stayTime, log)
 	return c, log, err
 }

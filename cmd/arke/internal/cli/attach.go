@@ -103,6 +103,9 @@ func (t *attachment) dial(ctx context.Context, log *zap.Logger) (*client.Client,
 		if cfg.Token, err = readToken(t.token, t.env.Token); err != nil {
 			return nil, err
 		}
+		if len(cfg.Token) < client.MinToken {
+			return nil, fmt.Errorf("--address needs the relay's token, %d bytes or more, from --token-file or ARKE_TOKEN: there are %d", client.MinToken, len(cfg.Token))
+		}
 	} else {
 		cfg.Socket, cfg.Named = t.target(), t.socket != "" || t.env.Socket != ""
 	}

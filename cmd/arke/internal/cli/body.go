@@ -222,6 +222,8 @@ func messageSize(m patterns.Message) int {
 // sizeText writes a number of bytes for people.
 func sizeText(n int) string {
 	switch {
+	case n > mostBytes: // and not read to its end
+		return "more than " + sizeText(mostBytes)
 	case n < 1<<10:
 		return plural.Of(n, "byte")
 	case n%(1<<20) == 0:

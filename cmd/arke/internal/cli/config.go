@@ -84,6 +84,7 @@ func (flags *relayFlags) check(a App, cmd *cobra.Command) (problems []string) {
 	for _, fault := range flags.addressFaults() {
 		add(fault)
 	}
+	add(node.CheckDataDir(flags.dataDir))
 	_, err = flags.log.parse()
 	add(err)
 	_, err = flags.admin.config()

@@ -70,6 +70,31 @@ func TestConfigCheckTellsAllThatIsWrong(t *testing.T) {
 	require.Equal(t, "arke: warning: ARKE_MAX_CLIENT is no setting, did you mean ARKE_MAX_CLIENTS?\narke: the configuration has 9 problems\n", c.err.String())
 }
 
+func TestOneMistakeIsOneProblem(t *testing.T) {
+	// This test checks that a value that can't be read is not judged as well, and that
+	// files of the wrong kind are found before the relay starts.
+	plain := written(t, "")
+	for text, says := range map[string]string{
+		"max-clients: many":  `:1: max-clients: "many" is not a whole number`,
+		"data-dir: " + plain: plain + " is a file: name a directory",
+	} {
+		c := newConsole("")
+		c.runs(t, 1, "config", "check", "--config", written(t, text), "--dev")
+		require.Contains(t, c.out.String(), says)
+		require.Equal(t, "arke: the configuration has 1 problem\n", c.err.String())
+	}
+}
+
+func TestAKeyWithoutItsLineEndsIsNotCalledEmpty(t *testing.T) {
+	// This test checks what a shell makes of $(cat FILE) without quotes.
+	network, err := security.GenerateNetworkFile("prod", rand.Reader)
+	require.NoError(t, err)
+	c := newConsole("")
+	c.Env.Network = strings.Join(strings.Fields(string(network.Encode())), " ")
+	c.runs(t, 1, "relay")
+	require.Contains(t, c.err.String(), `ARKE_NETWORK="$(cat FILE)"`)
+}
+
 func TestAGoodConfigurationIsInOrder(t *testing.T) {
 	// This test checks that a file without problems is said to be in order, and
 	// that ARKE_CONFIG names it as --config does.

@@ -86,6 +86,9 @@ func (e *attachError) Error() string {
 	case errors.Is(e.err, client.ErrVersion):
 		return fmt.Sprintf("the relay at %s is of another version: %v: use the program of its release", e.target, e.err)
 	}
+	if errors.Is(e.err, client.ErrNotSocket) {
+		return fmt.Sprintf("no relay at %s, which is a file and no socket: name the socket of a relay with --socket or ARKE_SOCKET", e.target)
+	}
 	if errors.Is(e.err, os.ErrDeadlineExceeded) {
 		return fmt.Sprintf("the relay at %s takes connections, but does not answer: is it stopped, or very busy?", e.target)
 	}

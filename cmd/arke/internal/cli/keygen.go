@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/demo"
 	"github.com/arke-mesh/arke/security"
+	"github.com/arke-mesh/arke/sim/runner"
 )
 
 func keygenCommand(a App) *cobra.Command {
@@ -118,14 +120,17 @@ func printVersion(w io.Writer, asJSON bool) error {
 		Go       string `json:"go"`
 	}{Version: "unknown", Go: runtime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		v.Version = info.Main.Version
+		if v.Version = info.Main.Version; v.Version == "(devel)" {
+			v.Version = "development build"
+		}
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
 				v.Revision = s.Value
 			}
 		}
 	}
-	return printAs(w, asJSON, v, "arke %s (%s)\n", v.Version, v.Go)
+	v.Revision = cmp.Or(v.Revision, runner.Commit())
+	return printAs(w, asJSON, v, "arke %s, commit %s, %s\n", v.Version, cmp.Or(v.Revision, "unknown"), v.Go)
 }
 
 func demoCommand(a App) *cobra.Command {

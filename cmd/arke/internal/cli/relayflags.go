@@ -81,6 +81,9 @@ func (f relayFlags) validate(set *settings.Settings) error {
 	if f.admin.address == "" && f.admin.token != "" {
 		return errors.New("--admin-token-file goes with --admin")
 	}
+	if f.dev && f.keyFile != "" {
+		return errors.New("--dev makes a new network, --key-file names one: choose one of them")
+	}
 	if f.drainTimeout < 0 {
 		return fmt.Errorf("--drain-timeout %s is negative", f.drainTimeout)
 	}
@@ -162,6 +165,9 @@ func network(a App, flags relayFlags) (security.NetworkFile, error) {
 		return security.GenerateNetworkFile("dev", rand.Reader)
 	case a.Env.Network != "":
 		file, err := security.ParseNetworkFile([]byte(a.Env.Network))
+		if err != nil && !strings.Contains(strings.TrimSpace(a.Env.Network), "\n") {
+			return file, errors.New(`ARKE_NETWORK is not the content of a key file, which has several lines: ARKE_NETWORK="$(cat FILE)" keeps them`)
+		}
 		if err != nil {
 			return file, fmt.Errorf("ARKE_NETWORK: %w", err)
 		}

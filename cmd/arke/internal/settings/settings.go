@@ -188,6 +188,7 @@ func (s *Settings) set(f *pflag.Flag, o Origin, values []string) Problems {
 		}
 		f.Changed = true
 	} else if err := s.flags.Set(f.Name, values[0]); err != nil {
+		_ = f.Value.Set(f.DefValue) // a number that is none has become 0
 		return Problems{{o.Where, reasonOf(f, values[0], err)}}
 	}
 	s.origins[f.Name] = o
