@@ -232,7 +232,7 @@ func (r *Relay) place(h *wire.LeafHello, keys *brought, before *client, from sou
 		}
 	}
 	switch {
-	case r.state != stateRunning:
+	case r.isDraining() || r.state == stateClosed:
 		if seated {
 			r.shares.seats.Give(from, 1)
 		}

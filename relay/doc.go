@@ -296,7 +296,9 @@
 //	attached   connection breaks, no "resume"    over
 //	attached   three beats without a byte        attached: members are suspect until the next byte
 //	attached   Goodbye, or protocol broken       over: the relay says Goodbye to the second
-//	attached   the relay shuts down              draining: Notice, members leave, new Serves and
+//	attached   the relay shuts down              attached until tunnels have ended, within the time
+//	                                             of the drain but its last part
+//	attached   that part begins                  draining: Notice, members leave, new Serves and
 //	                                             Subscribes, and calls that reach nobody: outcome 4
 //	away       Hello with session and instance   attached: what was lost is sent again
 //	away       another Hello of the client id    over; then attached in a new session
@@ -306,7 +308,8 @@
 //	                                             messages go to their other members
 //	away       the process has ended             over
 //	away       15 s, or 5 s                      over
-//	draining   all calls, tunnels, members done  over: Goodbye with counts
+//	draining   all clients' tunnels and members  over, when its own calls are done: Goodbye with
+//	           are done                          counts
 //	over                                         members leave, calls are cancelled, tunnels and
 //	                                             requests without a reply are interrupted
 //

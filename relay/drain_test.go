@@ -11,14 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns"
 )
 
 // shutdown drains the relay within a minute.
-func (s *stage) shutdown() <-chan error {
+func (s *stage) shutdown() <-chan error { return s.shutdownWithin(patience) }
+
+func (s *stage) shutdownWithin(d time.Duration) <-chan error {
 	ended := make(chan error, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := overlay.WithTimeout(context.Background(), s.cfg.Seam.Clock, "test", d)
 		defer cancel()
 		ended <- s.relay.Shutdown(ctx)
 	}()
@@ -66,14 +69,14 @@ func TestACallInADrainIsForTheNextRelay(t *testing.T) {
 		ended := s.shutdown()
 		expect(caller, wire.KindNotice, wire.DecodeLeafNotice)
 		require.Equal(t, wire.OutcomeDraining, caller.reply().Outcome)
-		caller.goodbye()
-		caller.conn.Close()
 		expect(server, wire.KindNotice, wire.DecodeLeafNotice)
 		require.Equal(t, wire.OutcomeDraining, server.call(2, "geo", "late").Outcome)
 		server.answer(d)
 		require.NotNil(t, server.reply())
-		server.goodbye()
-		server.conn.Close()
+		for _, b := range []*binding{caller, server} {
+			b.goodbye()
+			b.conn.Close()
+		}
 		require.NoError(t, <-ended)
 	})
 }

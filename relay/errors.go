@@ -79,6 +79,9 @@ func (e *limitError) Error() string     { return e.text }
 func (e *limitError) Unwrap() error     { return e.cause }
 func (e *limitError) LimitCode() uint32 { return e.code }
 
+// ErrTunnelsCut is returned by Shutdown when tunnels outlasted the drain.
+var ErrTunnelsCut = errors.New("relay: tunnels were still open")
+
 // errDraining is why nobody was asked: another relay may be.
 var errDraining = errors.New("relay: draining")
 

@@ -11,7 +11,6 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -38,7 +37,7 @@ type Relay struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // acceptors, connections, and what clients do
-	// draining ends when Shutdown or Close begins.
+	// draining ends when members leave, or with Close.
 	draining      context.Context
 	startDraining context.CancelFunc
 
@@ -189,42 +188,6 @@ func (r *Relay) Addr() string {
 	return r.address
 }
 
-// Shutdown drains: no client can attach any more and another relay may take
-// the socket; every member leaves its cluster; what was accepted is finished;
-// every client is told what was looked at. Then it closes. If ctx ends first, it
-// closes at once and returns ctx's error.
-func (r *Relay) Shutdown(ctx context.Context) error {
-	r.mu.Lock()
-	if r.state == stateRunning {
-		r.state = stateDraining
-	}
-	r.unlisten()
-	r.mu.Unlock()
-	r.startDraining() // before any member leaves
-
-	var wg sync.WaitGroup
-	var unfinished atomic.Bool
-	for _, c := range r.attached() {
-		wg.Add(1)
-		ok := r.spawn("relay/drain", c.origin, func() {
-			defer wg.Done()
-			if !c.drain(ctx) {
-				unfinished.Store(true)
-			}
-		})
-		if !ok {
-			wg.Done()
-			unfinished.Store(true)
-		}
-	}
-	wg.Wait()
-	err := r.Close()
-	if unfinished.Load() {
-		err = errors.Join(ctx.Err(), err)
-	}
-	return err
-}
-
 // SetPolicy replaces the policy; nil allows everything. It holds for all that clients
 // ask from now on. What a client serves or subscribes to and may not any more ends with
 // its session: it attaches again, and is refused what it may not. Calls and tunnels that
@@ -317,7 +280,7 @@ func (n *names) name(p peer.ID) string {
 	return name
 }
 
-// isDraining says that Shutdown or Close has begun.
+// isDraining reports whether members have begun to leave, for good.
 func (r *Relay) isDraining() bool { return r.draining.Err() != nil }
 
 // attached returns the clients there are, in the order in which they came. None comes

@@ -13,6 +13,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/relay"
 )
 
 // askTunnel asks for a tunnel.
@@ -132,24 +133,57 @@ func TestATunnelEndsWithItsClient(t *testing.T) {
 	})
 }
 
-// TestADrainLetsTunnelsFinish proves that open tunnels go on while the relay
-// drains, and that none is opened.
-func TestADrainLetsTunnelsFinish(t *testing.T) {
+// TestAnOpenTunnelMakesADrainNoOutage proves that all goes on as before while a tunnel is
+// open: members are found, calls and new tunnels are answered, programs attach and
+// serve; and that the drain goes on when no tunnel is left.
+func TestAnOpenTunnelMakesADrainNoOutage(t *testing.T) {
+	play(t, nil, func(t *testing.T, s *stage) {
+		s.serveEcho("pipe")
+		b, server := s.attach(), s.attach()
+		require.Zero(t, b.open(1, 5, "pipe").Outcome)
+		server.register(1, "geo")
+		ended := s.shutdownWithin(6 * time.Second)
+		time.Sleep(3 * time.Second)
+		require.True(t, s.relay.Status().Draining)
+		late := s.attach()
+		late.ask(1, "geo", "hi")
+		server.answer(server.delivery())
+		require.Equal(t, "hi", bodyOf(t, late.reply().Tail))
+		late.register(2, "new")
+		require.Zero(t, b.open(2, 6, "pipe").Outcome)
+		for _, id := range []uint64{5, 6} {
+			require.Empty(t, ended)
+			b.data(id, wire.FlagOpener|wire.FlagLast, "still")
+			require.Equal(t, "still", string(nextOf(b, wire.KindTunnelData, wire.DecodeTunnelData).Payload))
+			b.send(wire.LaneBulk, wire.KindTunnelEnd, wire.TunnelEnd{ID: id, Flags: wire.FlagOpener})
+			nextOf(b, wire.KindTunnelEnd, wire.DecodeTunnelEnd)
+		}
+		for _, each := range []*binding{b, server, late} {
+			nextOf(each, wire.KindNotice, wire.DecodeLeafNotice)
+			nextOf(each, wire.KindGoodbye, wire.DecodeLeafGoodbye)
+			each.conn.Close()
+		}
+		require.NoError(t, <-ended)
+	})
+}
+
+// TestATunnelThatOutlastsTheDrainIsInterrupted proves that it has two thirds of the
+// time, that none is opened then, and that the drain says what it cut.
+func TestATunnelThatOutlastsTheDrainIsInterrupted(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
 		s.serveEcho("pipe")
 		b := s.attach()
 		require.Zero(t, b.open(1, 5, "pipe").Outcome)
-		ended := s.shutdown()
+		began, ended := time.Now(), s.shutdownWithin(6*time.Second)
 		nextOf(b, wire.KindNotice, wire.DecodeLeafNotice)
-		time.Sleep(time.Second)
-		require.Equal(t, wire.OutcomeDraining, b.open(2, 6, "pipe").Outcome)
+		require.InDelta(t, 4, time.Since(began).Seconds(), 0.001)
 		b.data(5, wire.FlagOpener|wire.FlagLast, "still")
 		require.Equal(t, "still", string(nextOf(b, wire.KindTunnelData, wire.DecodeTunnelData).Payload))
-		require.Empty(t, ended)
-		b.send(wire.LaneBulk, wire.KindTunnelEnd, wire.TunnelEnd{ID: 5, Flags: wire.FlagOpener})
-		nextOf(b, wire.KindTunnelEnd, wire.DecodeTunnelEnd)
+		time.Sleep(500 * time.Millisecond)
+		require.Equal(t, wire.OutcomeDraining, b.open(2, 6, "pipe").Outcome)
+		require.Equal(t, wire.CauseLeaving, nextOf(b, wire.KindTunnelReset, wire.DecodeTunnelReset).Cause)
 		nextOf(b, wire.KindGoodbye, wire.DecodeLeafGoodbye)
 		b.conn.Close()
-		require.NoError(t, <-ended)
+		require.ErrorIs(t, <-ended, relay.ErrTunnelsCut)
 	})
 }

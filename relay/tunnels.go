@@ -91,6 +91,8 @@ func (t *tunnels) open(k *call) {
 	s, tail, err := t.hop.Open(k.ask.Cluster, k.ask.Tail)
 	if err != nil {
 		switch {
+		case t.c.relay.isDraining():
+			err = errDraining
 		case errors.Is(err, tunnel.ErrShare):
 			err = ErrShareOfTunnels
 		case errors.Is(err, patterns.ErrTooMany):

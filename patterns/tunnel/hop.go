@@ -55,15 +55,16 @@ func (l *Hop) Status() (open int) {
 	return l.open
 }
 
-// Drain refuses new tunnels, and waits until those of the client are over. If ctx
-// ends before, they are interrupted, and ctx's error is returned.
-func (l *Hop) Drain(ctx context.Context) error {
+// Await waits until the client has no tunnel; others may open meanwhile. It returns the
+// error of ctx if that ends before.
+func (l *Hop) Await(ctx context.Context) error {
 	l.mu.Lock()
-	l.closed = true
+	if l.open == 0 {
+		l.mu.Unlock()
+		return nil
+	}
 	if l.idle == nil {
-		if l.idle = make(chan struct{}); l.open == 0 {
-			close(l.idle)
-		}
+		l.idle = make(chan struct{})
 	}
 	idle := l.idle
 	l.mu.Unlock()
@@ -71,6 +72,18 @@ func (l *Hop) Drain(ctx context.Context) error {
 	case <-idle:
 		return nil
 	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Drain refuses new tunnels, and waits until those of the client are over. If ctx
+// ends before, they are interrupted, and ctx's error is returned.
+func (l *Hop) Drain(ctx context.Context) error {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	if l.Await(ctx) == nil {
+		return nil
 	}
 	for _, t := range l.tunnels() {
 		t.end(wire.CauseLeaving, patterns.ErrClosed)
@@ -362,9 +375,12 @@ func (l *Hop) leave() {
 	if l.cfg.Places != nil {
 		l.cfg.Places.Give(1)
 	}
-	last := l.open == 0 && l.idle != nil
+	var idle chan struct{}
+	if l.open == 0 {
+		idle, l.idle = l.idle, nil
+	}
 	l.mu.Unlock()
-	if last { // since Drain was called there are no new ones
-		l.engine.wake("tunnel.idle", 0, func() { close(l.idle) })
+	if idle != nil {
+		l.engine.wake("tunnel.idle", 0, func() { close(idle) })
 	}
 }

@@ -23,6 +23,10 @@ var (
 	// the protocol in common.
 	ErrVersion = errors.New("client: the relay speaks another version")
 
+	// ErrShuttingDown is returned by Start, with ErrNoRelay, when the relay accepts no
+	// more programs: its successor may be on its way.
+	ErrShuttingDown = fmt.Errorf("client: the relay is shutting down: %w", ErrNoRelay)
+
 	// ErrNotSocket is returned by Start, with ErrNoRelay, when Config.Socket names a
 	// file of another kind.
 	ErrNotSocket = errors.New("it is no socket")
@@ -124,7 +128,7 @@ var refusals = map[wire.EndCode]error{
 	wire.EndToken:    ErrToken,
 	wire.EndUser:     ErrUser,
 	wire.EndFull:     ErrTooManyClients,
-	wire.EndShutdown: ErrNoRelay,
+	wire.EndShutdown: ErrShuttingDown,
 }
 
 // refused returns the error for a relay's refusal.

@@ -86,6 +86,9 @@ func (e *attachError) Error() string {
 	case errors.Is(e.err, client.ErrVersion):
 		return fmt.Sprintf("the relay at %s is of another version: %v: use the program of its release", e.target, e.err)
 	}
+	if errors.Is(e.err, client.ErrShuttingDown) {
+		return fmt.Sprintf("the relay at %s is shutting down and accepts no more programs: wait for the next one with --wait-relay", e.target)
+	}
 	if errors.Is(e.err, client.ErrNotSocket) {
 		return fmt.Sprintf("no relay at %s, which is a file and no socket: name the socket of a relay with --socket or ARKE_SOCKET", e.target)
 	}
