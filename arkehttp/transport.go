@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/arke-mesh/arke"
 )
@@ -39,7 +40,11 @@ var _ http.RoundTripper = (*Transport)(nil)
 // hold for each request. The method decides about arke.Idempotent.
 func NewTransport(c *arke.Conn, opts ...arke.RequestOption) *Transport {
 	t := &Transport{conn: c, opts: opts, spare: budget}
-	t.http.DisableKeepAlives = true // one pick for each request
+	// A connection carries one request. The request does not say so (DisableKeepAlives
+	// would): after a response to an unread body, a server that is told "Connection:
+	// close" closes at once, and the response is lost with the connection.
+	t.http.MaxIdleConnsPerHost = -1
+	t.http.ExpectContinueTimeout = time.Second
 	t.http.DialContext = t.dial
 	return t
 }
@@ -98,8 +103,44 @@ func (t *Transport) dial(ctx context.Context, _, hostPort string) (net.Conn, err
 	if err != nil {
 		return nil, &dialError{err}
 	}
-	return c, nil
+	return &exchange{Conn: c, heard: make(chan struct{})}, nil
 }
+
+// exchange is the connection of one request. A server may answer before it has read the
+// body, and close. Then a Write fails that http.Transport takes for the end of the
+// request, though the response has come: so a Write that fails returns only once all
+// that came was read.
+type exchange struct {
+	net.Conn
+	once  sync.Once
+	heard chan struct{} // closed when nothing is read any more
+}
+
+// Read implements net.Conn.
+func (x *exchange) Read(b []byte) (int, error) {
+	n, err := x.Conn.Read(b)
+	if err != nil {
+		x.end()
+	}
+	return n, err
+}
+
+// Write implements net.Conn.
+func (x *exchange) Write(b []byte) (int, error) {
+	n, err := x.Conn.Write(b)
+	if err != nil {
+		<-x.heard
+	}
+	return n, err
+}
+
+// Close implements net.Conn.
+func (x *exchange) Close() error {
+	x.end()
+	return x.Conn.Close()
+}
+
+func (x *exchange) end() { x.once.Do(func() { close(x.heard) }) }
 
 func (t *Transport) earn() {
 	t.mu.Lock()
