@@ -314,6 +314,34 @@ func TestSignalLetsConnectionsEnd(t *testing.T) {
 	}
 }
 
+func TestAKilledProcessResetsItsConnections(t *testing.T) {
+	// This test checks that the client of a connection whose forward or whose service's
+	// expose is killed, or cut off by the end of its drain, sees a reset, and never an end
+	// in good order, though the service would have had more to say.
+	for name, end := range map[string]func(forward, expose *harness.Process){
+		"forward":        func(forward, _ *harness.Process) { forward.Kill() },
+		"expose":         func(_, expose *harness.Process) { expose.Kill() },
+		"drain":          func(forward, _ *harness.Process) { forward.Interrupt(); forward.Interrupt() },
+		"drain, exposed": func(_, expose *harness.Process) { expose.Interrupt(); expose.Interrupt() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			scenario(t)
+			a, b := together(harness.NewNetwork(t))
+			s := newService(t, "one", "127.0.0.1:0")
+			expose := b.Exposes("svc", s.addr())
+			a.Sees(1, "svc")
+			forward := a.Forwards("svc")
+			conn, _, err := greeted(forward.Said())
+			require.NoError(t, err)
+			defer conn.Close()
+			end(forward, expose)
+			require.NoError(t, conn.SetDeadline(time.Now().Add(harness.Patience)))
+			_, err = io.ReadAll(conn)
+			require.ErrorIs(t, err, syscall.ECONNRESET)
+		})
+	}
+}
+
 func TestForwardWarnsWhenOthersCanReachIt(t *testing.T) {
 	// This test checks the default address, the warning, and a port in use.
 	scenario(t)

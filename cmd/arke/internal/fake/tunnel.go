@@ -80,10 +80,8 @@ func (t *Tunnel) offer(body []byte) (bool, error) {
 	switch {
 	case t.err != nil:
 		return false, t.err
-	case t.out.closed:
+	case t.out.closed, t.out.gone:
 		return false, patterns.ErrClosed
-	case t.out.gone:
-		return true, nil
 	case t.out.bytes > 0 && t.out.bytes+len(body) > t.pair.credit:
 		return false, nil
 	}

@@ -14,7 +14,11 @@
 //     is written as it comes. Nobody waits for more.
 //  4. The end of one direction (FIN) ends that direction of the tunnel and, on
 //     the far side, of the connection. A reset (RST) resets everything, and so
-//     does the loss of a node.
+//     does the loss of a node. A connection is closed in good order only when both
+//     directions ended so: until then the kernel resets it if this process is killed.
+//  5. When the member ends both directions early, the client has a second to read
+//     what came: what it still sends is dropped. A service that closes before it has
+//     read everything is read to its end before the tunnel is reset.
 //
 // The one who reads slowly slows the one who writes down, through the tunnel's
 // credit: a Splicer holds at most 64 KiB of each direction, and of a direction

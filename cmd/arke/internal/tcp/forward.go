@@ -100,6 +100,7 @@ func (f *Forwarder) Shutdown(ctx context.Context) error {
 }
 
 func (f *Forwarder) lead(conn *net.TCPConn) {
+	guard(conn)
 	opening, cancel := context.WithTimeout(f.run, patience)
 	t, err := f.cfg.Opener.OpenTunnel(opening, f.cfg.Cluster, patterns.Message{})
 	cancel()

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/arke-mesh/arke/internal/nowait"
 	"github.com/arke-mesh/arke/patterns"
@@ -17,6 +19,10 @@ import (
 
 // pieceBytes is how much one read takes at most: one chunk of a tunnel.
 const pieceBytes = 64 << 10
+
+// parting is how long a connection whose other side has ended both directions may take
+// to end: net/http's and nginx's servers give their clients such a time, too.
+const parting = time.Second
 
 type buffer [pieceBytes]byte
 
@@ -39,39 +45,54 @@ func (s *Splicer) release(b *buffer) {
 	}
 }
 
+// guard has the kernel reset the connection if this process ends without having
+// closed it: what its peer has read then must not look whole.
+func guard(conn *net.TCPConn) { _ = conn.SetLinger(0) }
+
+// closeOrderly closes a guarded connection so that all that was written arrives.
+func closeOrderly(conn *net.TCPConn) {
+	_ = conn.SetLinger(-1)
+	_ = conn.Close()
+}
+
 // Splice copies in both directions until both have ended, and closes both
 // sides. It returns nil if they ended in good order, else what went wrong
-// first. When ctx ends, both sides are reset.
+// first. When ctx ends, both sides are reset, and the connection is if the process
+// is killed.
 func (s *Splicer) Splice(ctx context.Context, conn *net.TCPConn, t patterns.Tunnel) error {
+	guard(conn)
 	r, err := s.reader(conn)
 	if err != nil {
 		_ = t.Reset(patterns.CodeUnknown, err.Error())
 		abort(conn)
 		return err
 	}
-	p := &splice{conn: conn, reader: r, tunnel: t}
+	p := &splice{conn: conn, reader: r, tunnel: t, upOver: make(chan struct{})}
 	if t, ok := t.(deliverer); ok {
 		now := nowait.New(conn, nil)
 		t.DeliverTo(func(b []byte) int {
-			n, _ := now.Write(b) // the next write finds the error
+			n, err := now.Write(b)
+			p.noteWrite(err)
 			return n
 		})
 	}
 	stop := context.AfterFunc(ctx, func() { p.fail(ctx.Err()) })
 	defer stop()
 
-	up := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		defer close(up)
+		defer close(p.upOver)
 		p.up(ctx)
 	})
 	p.down(ctx)
-	p.rest(up)
+	p.rest()
 	wg.Wait()
-	_ = conn.Close()
+	if err := p.cause(); err != nil {
+		return err
+	}
+	closeOrderly(conn)
 	_ = t.Close()
-	return p.cause()
+	return nil
 }
 
 // deliverer is a tunnel that gives what comes to who reads it without a goroutine
@@ -86,41 +107,89 @@ type splice struct {
 	conn   *net.TCPConn
 	reader *reader
 	tunnel patterns.Tunnel
+	upOver chan struct{} // closed when up has ended
 
 	once sync.Once
 	mu   sync.Mutex
-	err  error // guarded by mu: what went wrong first
+	// Guarded by mu.
+	err      error // what went wrong first
+	writeErr error // of the connection, the first one
 }
 
-// up sends what the connection reads.
+// up sends what the connection reads. When the other side takes nothing more, in good
+// order, what comes is read and dropped: to close then would reset the connection, and
+// the end of what the other side has said would be lost with it.
 func (p *splice) up(ctx context.Context) {
-	for {
+	for wanted := true; ; {
 		b, n, err := p.reader.next()
-		if n > 0 {
+		if n > 0 && wanted {
 			if sendErr := p.tunnel.Send(ctx, b[:n]); sendErr != nil {
-				p.reader.s.release(b)
-				p.fail(sendErr)
-				return
+				if ctx.Err() != nil || p.tunnel.Err() != nil {
+					p.reader.s.release(b)
+					p.fail(sendErr)
+					return
+				}
+				wanted = false
 			}
 		}
 		p.reader.s.release(b)
-		if errors.Is(err, io.EOF) {
-			if err := p.tunnel.CloseSend(); err != nil {
+		switch {
+		case err == nil:
+			continue
+		case !wanted, errors.Is(err, os.ErrDeadlineExceeded): // see rest
+		case errors.Is(err, io.EOF):
+			err := p.unwritable()
+			if err == nil {
+				err = p.tunnel.CloseSend()
+			}
+			if err != nil {
 				p.fail(err)
 			}
-			return
-		}
-		if err != nil {
+		default:
 			p.fail(err)
-			return
+		}
+		return
+	}
+}
+
+// Write writes to the connection. After an error it drops what comes until up has
+// ended, which still reads what the peer had sent before it closed.
+func (p *splice) Write(b []byte) (int, error) {
+	err := p.unwritable()
+	if err == nil {
+		n, err := p.conn.Write(b)
+		if p.noteWrite(err); err == nil {
+			return n, nil
 		}
 	}
+	select {
+	case <-p.upOver:
+		return 0, p.unwritable()
+	default:
+		return len(b), nil
+	}
+}
+
+// noteWrite keeps the first error of a write. The kernel tells of a reset once: a read
+// that follows finds an end in good order.
+func (p *splice) noteWrite(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.writeErr == nil {
+		p.writeErr = err
+	}
+}
+
+func (p *splice) unwritable() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.writeErr
 }
 
 // down writes what the tunnel receives.
 func (p *splice) down(ctx context.Context) {
 	for {
-		_, err := p.tunnel.ReceiveTo(ctx, p.conn)
+		_, err := p.tunnel.ReceiveTo(ctx, p)
 		if errors.Is(err, io.EOF) {
 			// An error means that the connection has ended meanwhile, which
 			// whoever reads it finds out, too.
@@ -136,9 +205,9 @@ func (p *splice) down(ctx context.Context) {
 
 // rest waits for the other direction, after down has ended: nobody would
 // notice else that the tunnel ends while the connection is silent.
-func (p *splice) rest(up <-chan struct{}) {
+func (p *splice) rest() {
 	select {
-	case <-up:
+	case <-p.upOver:
 		return
 	case <-p.tunnel.Done():
 	}
@@ -147,8 +216,8 @@ func (p *splice) rest(up <-chan struct{}) {
 		return
 	}
 	// The member takes nothing more, in good order.
-	_ = p.conn.Close()
-	<-up
+	_ = p.conn.SetReadDeadline(time.Now().Add(parting))
+	<-p.upOver
 }
 
 // fail resets both sides, once.

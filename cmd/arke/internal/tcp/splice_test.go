@@ -252,3 +252,64 @@ func TestMemberThatTakesNothingMoreEndsTheConnection(t *testing.T) {
 	_, err = near.Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF)
 }
+
+func TestWhatAServiceSaysBeforeItResetsArrives(t *testing.T) {
+	// This test has a service answer with more than one credit, and reset the connection
+	// before it has read what its client still sends. The answer comes, but for what the
+	// reset overtakes: at most one credit.
+	service, conn := wire(t)
+	caller, member := fake.Pair(64 << 10)
+	done := make(chan error, 1)
+	go func() { done <- (&tcp.Splicer{}).Splice(t.Context(), conn, member) }()
+	answer := bytes.Repeat([]byte("answer"), 30_000)
+	require.NoError(t, caller.Send(t.Context(), []byte("question")))
+	_, err := service.Write(answer)
+	require.NoError(t, err)
+	reads(t, service, "q")
+	require.NoError(t, service.Close()) // with bytes unread, which resets it
+	// More is sent, and can't be written: until the answer is out, that is no end.
+	for range 10 {
+		_ = caller.TrySend(make([]byte, 1000))
+		<-time.After(10 * time.Millisecond)
+	}
+	var got []byte
+	for {
+		body, err := caller.Receive(t.Context())
+		if err != nil {
+			require.True(t, wasReset(err), err)
+			break
+		}
+		got = append(got, body...)
+	}
+	require.GreaterOrEqual(t, len(got), len(answer)-64<<10)
+	require.Error(t, <-done)
+}
+
+func TestAnAnswerIsWholeThoughTheMemberTakesNothingMore(t *testing.T) {
+	// This test has a member answer and close while the client still sends: the client
+	// reads the answer and its end, not a reset.
+	client, conn := wire(t)
+	caller, member := fake.Pair(64 << 10)
+	done := make(chan error, 1)
+	go func() { done <- (&tcp.Splicer{}).Splice(t.Context(), conn, caller) }()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		for range 64 {
+			if _, err := client.Write(make([]byte, 64<<10)); err != nil {
+				return
+			}
+		}
+		_ = client.CloseWrite()
+	}()
+	answer := bytes.Repeat([]byte("answer"), 10_000)
+	require.NoError(t, member.Send(t.Context(), answer))
+	require.NoError(t, member.CloseSend())
+	soon(t, "the client is stopped", func() bool { <-time.After(50 * time.Millisecond); return true })
+	require.NoError(t, member.Close())
+	<-sent
+	got, err := io.ReadAll(client)
+	require.NoError(t, err)
+	require.Equal(t, string(answer), string(got))
+	require.NoError(t, <-done)
+}
