@@ -47,9 +47,10 @@ prints
   arke relay ready {"peer":"…","addrs":["…/p2p/…"],"socket":"…"}
 
 With --data-dir the relay keeps its peer id and remembers its peers over
-restarts. SIGTERM or Ctrl-C drains: the relay finishes the open requests and
-tunnels, for --drain-timeout at most. Meanwhile its programs wait for a relay to come back.
-A second signal ends the relay at once.
+restarts. SIGTERM or Ctrl-C drains, for --drain-timeout at most. While tunnels
+are open, the relay serves its programs as before, for two thirds of that time.
+Then its members leave, and accepted requests are finished. Programs wait for the
+next relay. A second signal ends the relay at once.
 
 With --admin ADDR the relay serves /metrics for Prometheus, /healthz, /readyz,
 /status.json, /log-level and /debug/pprof there. An address that other machines
