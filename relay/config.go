@@ -150,7 +150,8 @@ type Limits struct {
 	Tunnels int
 	// TunnelBytes is how many bytes may be under way through the relay in all
 	// tunnels of one client. Default 64 MiB. Each takes 128 KiB of it at first, or
-	// 8 KiB when three quarters are taken, and more while it is busy.
+	// 1 KiB when three quarters are taken, and more while it is busy; an idle one
+	// gives back all but 1 KiB.
 	TunnelBytes int
 	// Handshake is how long a new connection may take to say Hello. Default
 	// 2 s.

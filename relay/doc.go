@@ -66,7 +66,7 @@
 //	                              u32 service in µs, u32 code, [from], headers, body or text
 //	34 Cancel       rpc   both    u64 id
 //	40 TunnelData   bulk  both    u64 id, u8 1 = opener + 2 = last of its message + 32 = several, chunk
-//	41 TunnelCredit ctl   both    u64 id, u8 1 = opener or 16 = subscription, u64 total
+//	41 TunnelCredit ctl   both    u64 id, u8 1 = opener or 16 = subscription + 64 = returned, u64 total
 //	42 TunnelEnd    bulk  both    u64 id, u8 1 = opener + 4 = closed
 //	43 TunnelReset  ctl   both    u64 id, u8 1 = opener, u8 cause, u32 code, text
 //	48 Publish      pub   client  u64 id or 0, u64 deadline or 0, s8 topic, headers, body
@@ -279,7 +279,8 @@
 // 2. With flag 32, beside 2, a chunk is several whole messages, each behind its length
 // in 2 bytes; it comes only behind whole messages. A chunk uses up credit: its length, but at least 64; nobody sends more than he
 // has. TunnelCredit says how much was given since the beginning, the first
-// included. TunnelEnd ends the sender's direction, behind its data; with flag 4 it
+// included; with flag 64, how much its sender gives back of what it was given, since the
+// beginning. TunnelEnd ends the sender's direction, behind its data; with flag 4 it
 // does not receive either, and the other side ends, too. TunnelReset ends both at
 // once: cause 0 by the program, with code and text, 1 interrupted, 2 overloaded,
 // 3 leaving, 4 protocol. Frames of a tunnel that is over are ignored.

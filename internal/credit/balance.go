@@ -15,6 +15,9 @@ const (
 type Balance struct {
 	left  int
 	heard uint64 // the largest total that was heard of
+
+	returned uint64 // ever
+	spent    bool   // since the last Idle
 }
 
 // NewBalance returns a balance with the first credit that was heard of.
@@ -43,12 +46,34 @@ func (b *Balance) Spend(n, chunk int) bool {
 	if cost > b.left {
 		return false
 	}
-	b.left -= cost
+	b.Take(cost)
 	return true
 }
 
 // Take uses up so much credit, which there is.
-func (b *Balance) Take(cost int) { b.left -= cost }
+func (b *Balance) Take(cost int) {
+	b.left -= cost
+	b.spent = true
+}
+
+// Idle says whether nothing was used up since the last call.
+func (b *Balance) Idle() bool {
+	idle := !b.spent
+	b.spent = false
+	return idle
+}
+
+// Return gives up what is left beyond PoorWindow, and returns how much was given up since
+// the beginning. False: there is nothing to give up.
+func (b *Balance) Return() (total uint64, ok bool) {
+	n := b.left - PoorWindow
+	if n <= 0 {
+		return b.returned, false
+	}
+	b.left = PoorWindow
+	b.returned += uint64(n)
+	return b.returned, true
+}
 
 // Piece uses up the credit of one chunk of the next left bytes of a message, of
 // at most chunk bytes, and returns its length. ok is false if the sender has to
@@ -60,7 +85,7 @@ func (b *Balance) Piece(left, chunk int) (n int, ok bool) {
 		}
 		n = b.left
 	}
-	b.left -= Cost(n)
+	b.Take(Cost(n))
 	return n, true
 }
 

@@ -35,6 +35,24 @@ func (p *Passing) Came(n int) bool {
 	return true
 }
 
+// Returned takes in all the credit that the sender says it has given back, as
+// Window.Returned does.
+func (p *Passing) Returned(total uint64, b *Budget) bool {
+	if total <= p.w.returned {
+		return true
+	}
+	n := total - p.w.returned
+	if n > max(p.told, FirstWindow)-p.came {
+		return false
+	}
+	p.w.returned = total
+	p.came += n
+	p.w.streak = 0
+	p.w.given = int(min(max(p.told, p.came)-p.came, MaxBalance))
+	p.w.shrinkTo(max(p.w.size-int(min(n, MaxBalance)), PoorWindow), b)
+	return true
+}
+
 // Left notes that so much of what was held has gone on, and says whether it is time to
 // Resize.
 func (p *Passing) Left(cost int) (resize bool) {

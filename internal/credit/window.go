@@ -13,10 +13,10 @@ const (
 	// MinCost is what the shortest chunk uses up.
 	MinCost = 64
 	// FirstWindow is the credit of a new window, PoorWindow that of one that is
-	// opened when most of the budget is given away. One whose reader keeps up
-	// grows to MaxWindow.
+	// opened when most of the budget is given away, and the least that an idle one
+	// keeps. One whose reader keeps up grows to MaxWindow.
 	FirstWindow = 64 << 10
-	PoorWindow  = 4 << 10
+	PoorWindow  = 512
 	MaxWindow   = 4 << 20
 )
 
@@ -35,6 +35,8 @@ type Window struct {
 	streak int    // read since since
 	since  int64  // ns; when the streak began
 	total  uint64 // given, ever
+
+	returned uint64 // ever
 }
 
 // NewWindow returns a window of so many bytes, all of which are given.
@@ -103,17 +105,42 @@ func (w *Window) GrantUpTo(limit uint64) bool {
 // for one.
 func (w *Window) Turned() bool { return w.streak >= w.size }
 
-// Resize lets a window grow whose reader keeps up, which has read a whole one
-// within a second and left little unread, as far as the budget goes; and shrink
-// when that is nearly given away. now is in ns, of any clock.
+// Resize lets a window grow whose reader keeps up, as far as the budget goes: it has read
+// a whole one within a second, or one of less than the usual size, and has left little
+// unread. Under pressure a window shrinks by what is neither given nor held. now is in
+// ns, of any clock.
 func (w *Window) Resize(now int64, b *Budget) {
-	fast := now-w.since <= int64(growTime) && w.held <= w.size/4
+	fast := (now-w.since <= int64(growTime) || w.size < FirstWindow) && w.held <= w.size/4
 	w.streak, w.since = 0, now
 	if fast {
 		w.size = b.Grow(w.size)
 	}
-	if less := b.shrink(w.size); less < w.size && w.given+w.held <= less {
-		b.Close(w.size - less)
-		w.size = less
+	w.shrinkTo(b.shrink(w.size), b)
+}
+
+// Returned takes in all the credit that the other side says it has given back since the
+// beginning, and shrinks the window by that: it is not given again before the window
+// grows. Grant is due: what came meanwhile may be all that the other side had left.
+// False: the other side had not so much.
+func (w *Window) Returned(total uint64, b *Budget) bool {
+	if total <= w.returned {
+		return true
+	}
+	n := total - w.returned
+	if n > uint64(w.given) {
+		return false
+	}
+	w.returned = total
+	w.given -= int(n)
+	w.streak = 0
+	w.shrinkTo(max(w.size-int(n), PoorWindow), b)
+	return true
+}
+
+// shrinkTo gives back what a window has beyond size, but for what is given or held.
+func (w *Window) shrinkTo(size int, b *Budget) {
+	if size = max(size, w.given+w.held); size < w.size {
+		b.give(w.size - size)
+		w.size = size
 	}
 }

@@ -17,6 +17,9 @@ const (
 	FlagClosed uint8 = 1 << 2
 	// FlagSealedReset, in TunnelReset: why is sealed.
 	FlagSealedReset uint8 = 1 << 3
+	// FlagReturned, in TunnelCredit: the total is what the sender of the frame gives
+	// back of what it was given.
+	FlagReturned uint8 = 1 << 6
 	// FlagSeveral, in TunnelData with FlagLast: the chunk is whole messages, one
 	// behind the other, each behind its length.
 	FlagSeveral uint8 = 1 << 5

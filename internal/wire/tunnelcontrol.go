@@ -10,11 +10,13 @@ const creditSize = 8
 // TunnelCredit lets the other side send more, on lane ctl.
 type TunnelCredit struct {
 	ID    uint64
-	Flags uint8 // FlagOpener
+	Flags uint8 // FlagOpener, FlagReturned
 	// Total is all the credit that the sender of the frame has given since the
 	// tunnel began, the first included. One that is not larger than the last
 	// says nothing but that the sender knows the tunnel, which the opener tells
-	// the member once it has the answer.
+	// the member once it has the answer. With FlagReturned it is all the credit that
+	// the sender of the frame was given since then, and will not use: its direction
+	// is idle.
 	Total uint64
 	Seal  []byte // of the total, if the tunnel is sealed; else empty
 }
@@ -27,7 +29,7 @@ func (m TunnelCredit) AppendTo(dst []byte) []byte {
 // DecodeTunnelCredit decodes the body of a KindTunnelCredit frame. Seal aliases
 // b.
 func DecodeTunnelCredit(b []byte) (TunnelCredit, error) {
-	id, flags, rest, err := decodeTunnelHead(b, FlagOpener)
+	id, flags, rest, err := decodeTunnelHead(b, FlagOpener|FlagReturned)
 	if err != nil {
 		return TunnelCredit{}, err
 	}

@@ -76,6 +76,7 @@ func (e *Engine) accept(h handler, info patterns.TunnelInfo, deadline time.Time,
 	}
 	p.remote.hold()
 	expectWord(e, t, deadline)
+	e.rest()
 	return wire.TunnelAccept{Credit: uint32(window), Salt: salt}.AppendTo(nil), nil
 }
 

@@ -84,11 +84,16 @@ func (c *codec) end(f *frame, closed bool) {
 	f.parts[1] = c.seal(f, nil, m.Flags)
 }
 
-// credit lays out what tells the other side of its credit.
-func (c *codec) credit(f *frame, total uint64) {
-	m := wire.TunnelCredit{ID: c.id, Flags: c.flags, Total: total}
+// credit lays out what tells the other side of its credit; flags: wire.FlagReturned, of
+// credit that this side gives back, or none.
+func (c *codec) credit(f *frame, total uint64, flags uint8) {
+	m := wire.TunnelCredit{ID: c.id, Flags: c.flags | flags, Total: total}
 	f.parts[0] = m.AppendTo(f.head[:0])
-	if c.stream != nil {
+	switch {
+	case c.stream == nil:
+	case flags != 0:
+		f.parts[0] = c.stream.SealReturn(f.parts[0], total, c.flags)
+	default:
 		f.parts[0] = c.stream.SealCredit(f.parts[0], total, m.Flags)
 	}
 }
@@ -118,7 +123,7 @@ func (c *codec) seal(f *frame, body []byte, flags uint8) []byte {
 type word struct {
 	kind   wire.Kind
 	data   []byte            // a chunk; it aliases the frame
-	flags  uint8             // of a chunk: wire.FlagLast, wire.FlagSeveral
+	flags  uint8             // of a chunk: wire.FlagLast, wire.FlagSeveral; of credit: wire.FlagReturned
 	total  uint64            // all the credit so far
 	closed bool              // it ends, and does not receive any more either
 	reset  *wire.TunnelReset // why
@@ -141,10 +146,15 @@ func (c *codec) read(k wire.Kind, body []byte) (w word, err error) {
 		}
 	case wire.KindTunnelCredit:
 		var m wire.TunnelCredit
-		if m, err = wire.DecodeTunnelCredit(body); err == nil && c.stream != nil {
+		m, err = wire.DecodeTunnelCredit(body)
+		w.total, w.flags = m.Total, m.Flags&^wire.FlagOpener
+		switch {
+		case err != nil || c.stream == nil:
+		case w.flags != 0:
+			err = c.stream.OpenReturn(m.Seal, m.Total, m.Flags&^wire.FlagReturned)
+		default:
 			err = c.stream.OpenCredit(m.Seal, m.Total, m.Flags)
 		}
-		w.total = m.Total
 	case wire.KindTunnelEnd:
 		var m wire.TunnelEnd
 		if m, err = wire.DecodeTunnelEnd(body); err == nil {

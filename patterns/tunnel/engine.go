@@ -42,8 +42,9 @@ type Engine struct {
 	table    table
 
 	// Lifecycle.
-	gate   gate.Gate // of handlers and timers at work
-	delays delays
+	gate    gate.Gate // of handlers and timers at work
+	delays  delays
+	resting atomic.Bool // a timer runs that looks for idle tunnels
 }
 
 var _ request.Acceptor = (*Engine)(nil)
@@ -252,6 +253,26 @@ func (e *Engine) later(label string, d time.Duration, f func()) {
 		if e.gate.Enter() {
 			defer e.gate.Leave()
 			f()
+		}
+	})
+}
+
+// rest has the tunnels that send nothing give back their credit, as long as there are any.
+func (e *Engine) rest() {
+	if !e.resting.CompareAndSwap(false, true) {
+		return
+	}
+	e.later("tunnel.rest", restTime, func() {
+		e.resting.Store(false)
+		again := false
+		for _, t := range e.table.all(func(*port) bool { return true }) {
+			if t, ok := t.(*Tunnel); ok {
+				again = true
+				t.returnIdle()
+			}
+		}
+		if again {
+			e.rest()
 		}
 	})
 }

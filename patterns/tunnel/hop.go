@@ -25,7 +25,8 @@ type HopConfig struct {
 	MaxTunnels int
 	// BufferBytes bounds what may be under way through the relay, or stand in
 	// line there, for all its tunnels in both directions. A tunnel takes 128 KiB
-	// of it, or 8 KiB when three quarters are taken, and grows as windows do.
+	// of it, or 1 KiB when three quarters are taken, and grows as windows do; one that
+	// is idle gives back all but 1 KiB.
 	BufferBytes int
 	// Places and Room are what the client may have of the tunnels, and of the bytes
 	// of windows, that all clients have together. Default: as many as it likes.

@@ -27,6 +27,9 @@ type flow struct {
 	heard  uint64        // credit that the side it goes to has given, in total
 	ended  bool          // in good order
 	told   bool          // the side that it comes from was told of credit once
+	// returned is the credit that the side it comes from was never told of, and that was
+	// given back with what that side has given back.
+	returned uint64
 }
 
 // newFlow returns a flow with a window of that size, towards a side that has
@@ -35,12 +38,29 @@ func newFlow(size int, given uint64) flow {
 	return flow{window: credit.NewWindowUpTo(size, given), heard: given}
 }
 
+// limit is the credit that the side a flow comes from may be told of.
+func (f *flow) limit() uint64 { return f.heard - f.returned }
+
+// returned takes in the credit that one side gives back, and returns what the other side
+// is to be told: that, and what was kept back here.
+func (j *junction) returned(by int, total uint64, b *credit.Budget) (all uint64, pass bool, err error) {
+	f := &j.flows[by]
+	switch {
+	case !j.passes(by) || f.ended:
+		return 0, false, nil
+	case !f.window.Returned(total, b):
+		return 0, false, errNoCredit
+	}
+	f.returned += f.limit() - f.window.Total()
+	return total + f.returned, true, nil
+}
+
 // join notes the first credit that the other side has given to the flow from one
 // side, which that one is told of with the answer.
 func (j *junction) join(from int, given uint64) {
 	f := &j.flows[from]
 	f.heard = max(f.heard, given)
-	f.window.GrantUpTo(f.heard)
+	f.window.GrantUpTo(f.limit())
 	j.joined = true
 }
 
@@ -76,7 +96,7 @@ func (j *junction) left(from, cost int) (resize bool) {
 // grant says whether a side is to be told of more credit.
 func (j *junction) grant(from int) (tell bool) {
 	f := &j.flows[from]
-	return !j.over && !f.ended && f.window.GrantUpTo(f.heard)
+	return !j.over && !f.ended && f.window.GrantUpTo(f.limit())
 }
 
 // granted takes in the credit that a side has given, and says whether to tell
@@ -88,7 +108,7 @@ func (j *junction) granted(by int, total uint64) (tell bool) {
 	if j.over || !j.joined {
 		return false
 	}
-	tell = f.window.GrantUpTo(f.heard) || !f.told
+	tell = f.window.GrantUpTo(f.limit()) || !f.told
 	f.told = true
 	return tell
 }

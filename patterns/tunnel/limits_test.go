@@ -132,7 +132,7 @@ func TestTheBudgetOfANode(t *testing.T) {
 						}
 					}
 				}
-				require.Equal(t, 12+64, opened, "12 windows of 64 KiB, 64 of 4 KiB")
+				require.Equal(t, 12+512, opened, "12 windows of 64 KiB, 512 of 512 bytes")
 				limited, want := b, patterns.ErrOverloaded
 				if !atMember {
 					limited, want = a, patterns.ErrTooMany

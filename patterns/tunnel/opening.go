@@ -82,6 +82,7 @@ func (e *Engine) Open(ctx context.Context, cluster string, first patterns.Messag
 	}
 	if opening.join(t); !t.gone() {
 		t.sendCredit(uint64(opening.window)) // the member learns that its answer has come
+		e.rest()
 	}
 	return t, nil
 }

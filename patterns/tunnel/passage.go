@@ -315,8 +315,12 @@ func (h *half) hear(k wire.Kind, body []byte) (kept bool) {
 		if m, err = wire.DecodeTunnelCredit(body); err == nil && len(m.Seal) != security.StreamOverhead {
 			err = errUnsealed
 		}
-		if err == nil {
+		if err == nil && m.Flags&wire.FlagReturned != 0 {
+			err = h.returned(m)
+		} else if err == nil {
 			h.granted(m)
+		}
+		if err == nil {
 			return false
 		}
 	case wire.KindTunnelReset:
@@ -449,6 +453,25 @@ func (h *half) granted(m wire.TunnelCredit) {
 	x.tell(h.other())
 }
 
+// returned passes on that a side gives credit back.
+func (h *half) returned(m wire.TunnelCredit) error {
+	x := h.passage
+	x.mu.Lock()
+	passes := x.passes(h.which)
+	ok := !passes || x.flows[h.which].Returned(m.Total, x.of.budget)
+	x.spoken = x.spoken || passes && h.which == nearHalf
+	x.mu.Unlock()
+	if !ok {
+		return errNoCredit
+	}
+	if passes {
+		m.ID = h.other().id
+		h.other().remote.say(overlay.LaneCtl, wire.KindTunnelCredit, m.AppendTo(nil))
+		x.tell(h)
+	}
+	return nil
+}
+
 // tell tells a side of the credit that it may have. One frame is on its way at a time.
 func (x *Passage) tell(h *half) {
 	for {
@@ -566,7 +589,7 @@ func (x *Passage) finish() {
 	x.over = true
 	due := x.inLine == 0 && !x.released
 	x.released = x.released || due
-	sizes := x.flows[0].Size() + x.flows[1].Size()
+	sizes := [2]int{x.flows[0].Size(), x.flows[1].Size()}
 	x.mu.Unlock()
 	for i := range x.halves {
 		x.halves[i].engine.table.remove(&x.halves[i])
@@ -574,7 +597,11 @@ func (x *Passage) finish() {
 	if !due {
 		return
 	}
-	x.of.budget.Close(sizes)
+	for _, n := range sizes {
+		if n > 0 { // else there was no room for it
+			x.of.budget.Close(n)
+		}
+	}
 	x.of.leave(x)
 	for i := range x.halves {
 		h := &x.halves[i]

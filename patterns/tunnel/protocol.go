@@ -36,4 +36,6 @@ const (
 	// word of the opener; openTime bounds that wait for an opening without one.
 	confirmGrace = time.Second
 	openTime     = time.Minute
+	// restTime is how often tunnels are looked for that have sent nothing since.
+	restTime = 10 * time.Second
 )

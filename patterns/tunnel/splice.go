@@ -64,9 +64,13 @@ func (d *side) hear(k wire.Kind, body []byte) (kept bool) {
 		case wire.KindTunnelEnd:
 			pass = s.junction.ended(d.which)
 		case wire.KindTunnelCredit:
+			if w.flags != 0 {
+				w.total, pass, err = s.junction.returned(d.which, w.total, s.hop.budget)
+				break
+			}
 			pass = s.junction.granted(d.which, w.total)
+			w.total = s.junction.flows[1-d.which].window.Total()
 		}
-		w.total = s.junction.flows[1-d.which].window.Total()
 		s.mu.Unlock()
 	}
 	switch {
@@ -76,7 +80,7 @@ func (d *side) hear(k wire.Kind, body []byte) (kept bool) {
 		s.engine.drops.Inc(dropLate)
 	case !pass:
 	case k == wire.KindTunnelCredit:
-		d.far().sendCredit(w.total)
+		d.far().sayCredit(w.total, w.flags)
 	default:
 		return s.pass(d, w)
 	}

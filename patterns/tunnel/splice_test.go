@@ -593,7 +593,7 @@ func TestAClientHasItsShareOfTunnels(t *testing.T) {
 		require.Error(t, err)
 		s.requireNothingLeft()
 	})
-	inSplice(t, func(c *HopConfig) { c.BufferBytes = 100 << 10 }, func(t *testing.T, s *spliced) {
+	inSplice(t, func(c *HopConfig) { c.MaxTunnels, c.BufferBytes = 1000, 100<<10 }, func(t *testing.T, s *spliced) {
 		var err error
 		for err == nil {
 			_, err = s.opener().engine.Open(t.Context(), "pipe", patterns.Message{}, patterns.RequestOptions{})

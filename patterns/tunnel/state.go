@@ -103,6 +103,15 @@ func (s *state) hear(w word, opener bool) (todo, error) {
 	return 0, nil
 }
 
+// returned takes in the credit that the other side gives back, into the budget.
+func (s *state) returned(total uint64, b *credit.Budget) error {
+	s.known = true
+	if !s.over && !s.window.Returned(total, b) {
+		return errNoCredit
+	}
+	return nil
+}
+
 // came takes in a chunk.
 func (s *state) came(w word) (todo, error) {
 	switch {

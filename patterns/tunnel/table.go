@@ -52,9 +52,14 @@ func (p *port) wake(name string, f func()) { p.engine.wake(name, p.number, f) }
 // sendCredit tells the other side how much it was given in total. One that
 // overtakes a smaller total makes that one pointless; so many can't stand in line
 // that it mattered, since each is for a part of a window that was read.
-func (p *port) sendCredit(total uint64) {
+func (p *port) sendCredit(total uint64) { p.sayCredit(total, 0) }
+
+// sendReturn tells the other side how much of that is given back in total.
+func (p *port) sendReturn(total uint64) { p.sayCredit(total, wire.FlagReturned) }
+
+func (p *port) sayCredit(total uint64, flags uint8) {
 	f := p.engine.frames.get()
-	p.credit(f, total)
+	p.credit(f, total, flags)
 	p.remote.say(overlay.LaneCtl, wire.KindTunnelCredit, f.parts[:1]...)
 	p.engine.frames.put(f)
 }

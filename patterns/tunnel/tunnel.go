@@ -149,7 +149,13 @@ func (t *Tunnel) gone() bool {
 func (t *Tunnel) hear(k wire.Kind, body []byte) (kept bool) {
 	w, err := t.read(k, body)
 	t.mu.Lock()
-	if err == nil {
+	switch {
+	case err != nil:
+	case k == wire.KindTunnelCredit && w.flags != 0:
+		if err = t.state.returned(w.total, t.engine.budget); err == nil {
+			t.receiver.consumed(0)
+		}
+	default:
 		var do todo
 		do, err = t.state.hear(w, t.flags == wire.FlagOpener)
 		t.do.Add(do)
@@ -165,6 +171,20 @@ func (t *Tunnel) hear(k wire.Kind, body []byte) (kept bool) {
 	}
 	t.unlock()
 	return kept
+}
+
+// returnIdle gives the credit back of a direction in which nothing was sent since the
+// last call.
+func (t *Tunnel) returnIdle() {
+	t.mu.Lock()
+	total, ok := uint64(0), false
+	if t.state.out.Idle() && t.state.maySend() == nil {
+		total, ok = t.state.out.Return()
+	}
+	t.unlock()
+	if ok {
+		t.sendReturn(total)
+	}
 }
 
 // unlock releases mu and does what was decided under it.
