@@ -68,8 +68,9 @@ const (
 	stateClosed
 )
 
-// maxWorkers bounds the handlers and subscribers that run at once.
-const maxWorkers = 16384
+// maxWorkers bounds the handlers and subscribers that run at once. The handlers of tunnels
+// have half of it: as many as a member accepts tunnels, and a relay allows a client.
+const maxWorkers = 32768
 
 var _ patterns.Messenger = (*Client)(nil)
 
@@ -120,7 +121,7 @@ func (c *Client) handleDone(frame []byte) (kept bool) {
 // assemble makes the engines, which are those of a node, over the one link.
 func (c *Client) assemble() (err error) {
 	clock, exec := c.link.clock, c.link.exec
-	if c.inboxes, err = inbox.NewSet(inbox.SetConfig{Exec: exec, Clock: clock, Workers: maxWorkers / 2, Logger: c.log}); err != nil {
+	if c.inboxes, err = inbox.NewSet(inbox.SetConfig{Exec: exec, Clock: clock, Workers: maxWorkers / 4, Logger: c.log}); err != nil {
 		return err
 	}
 	if c.tunnels, err = tunnel.New(tunnel.Config{

@@ -55,7 +55,7 @@
 //
 // # Goroutines
 //
-// The attacher's loop, which dials and reads; each session's writer; up to 16,384
+// The attacher's loop, which dials and reads; each session's writer; up to 32,768
 // workers, while there is work. [Client.Close] waits for all of them, handlers
 // included.
 package client
