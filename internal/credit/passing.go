@@ -49,7 +49,7 @@ func (p *Passing) Returned(total uint64, b *Budget) bool {
 	p.came += n
 	p.w.streak = 0
 	p.w.given = int(min(max(p.told, p.came)-p.came, MaxBalance))
-	p.w.shrinkTo(max(p.w.size-int(min(n, MaxBalance)), PoorWindow), b)
+	p.w.shrinkTo(PoorWindow, b)
 	return true
 }
 

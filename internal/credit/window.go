@@ -133,7 +133,7 @@ func (w *Window) Returned(total uint64, b *Budget) bool {
 	w.returned = total
 	w.given -= int(n)
 	w.streak = 0
-	w.shrinkTo(max(w.size-int(n), PoorWindow), b)
+	w.shrinkTo(PoorWindow, b) // what was not given yet is not needed either
 	return true
 }
 
