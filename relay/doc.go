@@ -280,7 +280,7 @@
 // in 2 bytes; it comes only behind whole messages. A chunk uses up credit: its length, but at least 64; nobody sends more than he
 // has. TunnelCredit says how much was given since the beginning, the first
 // included; with flag 64, how much its sender gives back of what it was given, since the
-// beginning. TunnelEnd ends the sender's direction, behind its data; with flag 4 it
+// beginning, and the same again asks for more. TunnelEnd ends the sender's direction, behind its data; with flag 4 it
 // does not receive either, and the other side ends, too. TunnelReset ends both at
 // once: cause 0 by the program, with code and text, 1 interrupted, 2 overloaded,
 // 3 leaving, 4 protocol. Frames of a tunnel that is over are ignored.

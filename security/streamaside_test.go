@@ -36,6 +36,20 @@ func TestCreditProvesItsTotal(t *testing.T) {
 	})
 }
 
+// TestReturnedCreditIsNotGiven proves that the total of credit given, and that of credit
+// given back, are never taken for each other.
+func TestReturnedCreditIsNotGiven(t *testing.T) {
+	opener, member := streamPair(t)
+	given, returned := opener.SealCredit(nil, 7, 1), opener.SealReturn(nil, 7, 1)
+	require.NoError(t, member.OpenReturn(bytes.Clone(returned), 7, 1))
+	require.NoError(t, member.OpenReturn(bytes.Clone(returned), 7, 1))
+	require.Equal(t, returned, opener.SealReturn(nil, 7, 1))
+	require.ErrorIs(t, member.OpenReturn(bytes.Clone(returned), 8, 1), security.ErrUnauthorized)
+	require.ErrorIs(t, member.OpenReturn(given, 7, 1), security.ErrUnauthorized)
+	require.ErrorIs(t, member.OpenCredit(returned, 7, 1), security.ErrUnauthorized)
+	require.Panics(t, func() { opener.SealReturn(nil, 7, 0) }, "two tags under one nonce")
+}
+
 // TestAResetOpensOnce proves that a reset opens whatever chunks it overtakes, but
 // once, at the other end, unchanged; and that nobody seals a second one.
 func TestAResetOpensOnce(t *testing.T) {

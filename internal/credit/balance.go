@@ -17,12 +17,13 @@ type Balance struct {
 	heard uint64 // the largest total that was heard of
 
 	returned uint64 // ever
-	spent    bool   // since the last Idle
+	spent    bool   // or new, since the last Idle
+	asked    bool   // since the last Idle, and since more was heard of
 }
 
 // NewBalance returns a balance with the first credit that was heard of.
 func NewBalance(first uint64) Balance {
-	return Balance{left: int(min(first, MaxBalance)), heard: first}
+	return Balance{left: int(min(first, MaxBalance)), heard: first, spent: true}
 }
 
 // Left is what may be sent.
@@ -36,6 +37,7 @@ func (b *Balance) Heard(total uint64) bool {
 	}
 	b.left = int(min(uint64(b.left)+min(total-b.heard, MaxBalance), MaxBalance))
 	b.heard = total
+	b.asked = false
 	return true
 }
 
@@ -59,8 +61,18 @@ func (b *Balance) Take(cost int) {
 // Idle says whether nothing was used up since the last call.
 func (b *Balance) Idle() bool {
 	idle := !b.spent
-	b.spent = false
+	b.spent, b.asked = false, false
 	return idle
+}
+
+// Ask returns what Return did last: to say that again asks for credit. False: that was
+// done, or what was sent will bring new credit.
+func (b *Balance) Ask() (total uint64, ok bool) {
+	ok = !b.asked && b.left >= minPiece
+	if ok {
+		b.asked, b.spent = true, true
+	}
+	return b.returned, ok
 }
 
 // Return gives up what is left beyond PoorWindow, and returns how much was given up since

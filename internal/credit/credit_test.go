@@ -112,8 +112,8 @@ func TestAWindowWhoseReaderKeepsUpGrows(t *testing.T) {
 func TestSenderAndReceiverNeverWaitForEachOther(t *testing.T) {
 	// This test has a sender cut messages of all sizes by the credit that a
 	// window of each size gives it, straight and through a window in between,
-	// with readers that read some of what came at random: all arrives, credit is
-	// never overdrawn, and none waits for the other for ever.
+	// with readers that read some of what came at random, and chunks bit by bit, and
+	// a sender that gives credit back before all was read: all arrives, credit is never overdrawn, and none waits for the other for ever.
 	for _, size := range []int{PoorWindow, FirstWindow, 100_000, MaxWindow} {
 		for _, through := range []int{0, PoorWindow, FirstWindow} {
 			t.Run(fmt.Sprint(size, " through ", through), func(t *testing.T) {
@@ -133,6 +133,7 @@ func neverStuck(t *testing.T, size, through int) {
 	}
 	balance := NewBalance(uint64(first))
 	var passing, unread []int
+	budget := NewBudget(64 << 20)
 	hear := func() {
 		if through > 0 {
 			between.GrantUpTo(far.Total())
@@ -157,12 +158,18 @@ func neverStuck(t *testing.T, size, through int) {
 					require.True(t, far.Came(passing[0]))
 					between.Read(Cost(passing[0]))
 				}
-				unread, passing = append(unread, passing[0]), passing[1:]
+				unread, passing = append(unread, Cost(passing[0])), passing[1:]
 				hear()
 			}
 			for len(unread) > 0 && (!ok || rng.IntN(3) == 0) {
-				far.Read(Cost(unread[0]))
-				unread = unread[1:]
+				part := unread[0]
+				if rng.IntN(2) == 0 {
+					part = 1 + rng.IntN(part)
+				}
+				far.Read(part)
+				if unread[0] -= part; unread[0] == 0 {
+					unread = unread[1:]
+				}
 				if far.Grant() {
 					hear()
 					break
@@ -170,6 +177,14 @@ func neverStuck(t *testing.T, size, through int) {
 			}
 			if ok && left == 0 {
 				break
+			}
+		}
+		if through == 0 && rng.IntN(4) == 0 {
+			if total, ok := balance.Return(); ok {
+				require.True(t, far.Returned(total, budget))
+			}
+			if far.Grant() {
+				hear()
 			}
 		}
 	}

@@ -38,7 +38,8 @@ func (p *Passing) Came(n int) bool {
 // Returned takes in all the credit that the sender says it has given back, as
 // Window.Returned does.
 func (p *Passing) Returned(total uint64, b *Budget) bool {
-	if total <= p.w.returned {
+	if p.w.Asks(total) {
+		p.w.grow(b)
 		return true
 	}
 	n := total - p.w.returned

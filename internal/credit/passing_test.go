@@ -49,8 +49,9 @@ func TestTheWindowOfWhoPassesOnGrows(t *testing.T) {
 
 func TestSenderAndReceiverOfSealedCreditNeverWaitForEachOther(t *testing.T) {
 	// This test cuts messages of all sizes by the credit that windows of each size give,
-	// which who passes on holds back as its own window says: all arrives, what stands
-	// there is bounded, and nobody waits for the others for ever.
+	// which who passes on holds back as its own window says, and which the sender gives
+	// back at times: all arrives, what stands there is bounded, and nobody waits for the
+	// others for ever.
 	for _, size := range []int{PoorWindow, FirstWindow} {
 		for _, through := range []int{PoorWindow, FirstWindow, 1 << 20} {
 			t.Run(fmt.Sprint(size, " through ", through), func(t *testing.T) { neverHeldUp(t, size, through) })
@@ -87,12 +88,15 @@ func neverHeldUp(t *testing.T, size, through int) {
 			for len(passing) > 0 && (!ok || rng.IntN(2) == 0) {
 				require.True(t, far.Came(passing[0]))
 				between.Left(Cost(passing[0]))
-				unread, passing = append(unread, passing[0]), passing[1:]
+				unread, passing = append(unread, Cost(passing[0])), passing[1:]
 				hear()
 			}
 			for len(unread) > 0 && (!ok || rng.IntN(3) == 0) {
-				far.Read(Cost(unread[0]))
-				unread = unread[1:]
+				part := 1 + rng.IntN(unread[0])
+				far.Read(part)
+				if unread[0] -= part; unread[0] == 0 {
+					unread = unread[1:]
+				}
 				if far.Turned() {
 					far.Resize(0, budget)
 				}
@@ -105,6 +109,16 @@ func neverHeldUp(t *testing.T, size, through int) {
 			if ok && left == 0 {
 				break
 			}
+		}
+		if rng.IntN(4) == 0 {
+			if total, ok := balance.Return(); ok {
+				require.True(t, between.Returned(total, budget))
+				require.True(t, far.Returned(total, budget))
+			}
+			if far.Grant() {
+				held = append(held, far.Total())
+			}
+			hear()
 		}
 	}
 }

@@ -87,7 +87,10 @@ func (w *Window) GrantUpTo(limit uint64) bool {
 		return false
 	}
 	d, enough := w.size-w.given-w.held, w.size/4
-	if w.held == 0 {
+	switch {
+	case w.held == 0 && w.given < minPiece: // the other side may wait for it
+		enough = 1
+	case w.held == 0:
 		enough = w.size / 16
 	}
 	if left := limit - w.total; uint64(max(d, 0)) >= left {
@@ -121,9 +124,11 @@ func (w *Window) Resize(now int64, b *Budget) {
 // Returned takes in all the credit that the other side says it has given back since the
 // beginning, and shrinks the window by that: it is not given again before the window
 // grows. Grant is due: what came meanwhile may be all that the other side had left.
-// False: the other side had not so much.
+// A total that it has said before asks for credit, see Asks. False: the other side had
+// not so much.
 func (w *Window) Returned(total uint64, b *Budget) bool {
-	if total <= w.returned {
+	if w.Asks(total) {
+		w.grow(b)
 		return true
 	}
 	n := total - w.returned
@@ -135,6 +140,17 @@ func (w *Window) Returned(total uint64, b *Budget) bool {
 	w.streak = 0
 	w.shrinkTo(PoorWindow, b) // what was not given yet is not needed either
 	return true
+}
+
+// Asks says whether a total of Returned asks for credit: the other side does so little
+// by little by what it sends, unless it can send all or nothing.
+func (w *Window) Asks(total uint64) bool { return total <= w.returned }
+
+// grow makes a window that is smaller than usual larger, if little of it is unread.
+func (w *Window) grow(b *Budget) {
+	if w.size < FirstWindow && w.held <= w.size/4 {
+		w.size = b.Grow(w.size)
+	}
 }
 
 // shrinkTo gives back what a window has beyond size, but for what is given or held.

@@ -195,7 +195,8 @@
 //	1      flags: 1 from the opener, 64 returned; others 0
 //	8      total: all the credit given since the tunnel began, the first included;
 //	       one that is not larger than an earlier one gives nothing. With flag 64:
-//	       all the credit since then that the sender was given and will not use
+//	       all the credit since then that the sender was given and will not use; the same
+//	       again asks for more
 //	…      the seal of the total if the tunnel is sealed, else nothing
 //
 // # TunnelEnd (kind 42)

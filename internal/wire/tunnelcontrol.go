@@ -16,7 +16,7 @@ type TunnelCredit struct {
 	// says nothing but that the sender knows the tunnel, which the opener tells
 	// the member once it has the answer. With FlagReturned it is all the credit that
 	// the sender of the frame was given since then, and will not use: its direction
-	// is idle.
+	// is idle. The same again asks for more.
 	Total uint64
 	Seal  []byte // of the total, if the tunnel is sealed; else empty
 }

@@ -47,7 +47,8 @@ type Config struct {
 
 	// BufferBytes bounds what all tunnels of this node may have received and
 	// not read, together, in bytes. A new tunnel takes 64 KiB of it, or 512
-	// bytes when three quarters are taken; an idle one gives back all but that. At least 64 KiB. Default 256 MiB.
+	// bytes when three quarters are taken; an idle one gives back all but that.
+	// At least 64 KiB. Default 256 MiB.
 	BufferBytes int
 	// MaxOpen bounds the tunnels that were opened here. Default 65,536. How
 	// many each member accepts is up to its patterns.Limits.

@@ -46,6 +46,15 @@ func givesBack(t *testing.T, tunnel *Tunnel, budgets map[*credit.Budget]int) {
 		}
 	}
 	require.NoError(t, roundTrips(tunnel, 1))
+	time.Sleep(3 * restTime)
+	for range 2 { // what can be sent as a whole only finds credit after a while
+		require.ErrorIs(t, tunnel.TrySend(make([]byte, 4000)), patterns.ErrWouldBlock)
+		time.Sleep(time.Second)
+		require.NoError(t, tunnel.TrySend(make([]byte, 4000)))
+		_, err := tunnel.Receive(t.Context())
+		require.NoError(t, err)
+		time.Sleep(3 * restTime)
+	}
 }
 
 func TestAnIdleTunnelGivesItsWindowsBack(t *testing.T) {

@@ -41,17 +41,20 @@ func newFlow(size int, given uint64) flow {
 // limit is the credit that the side a flow comes from may be told of.
 func (f *flow) limit() uint64 { return f.heard - f.returned }
 
-// returned takes in the credit that one side gives back, and returns what the other side
-// is to be told: that, and what was kept back here.
+// returned takes in the credit that one side gives back, or asks for, and returns what the
+// other side is to be told: that, and what was kept back here. Then grant is due.
 func (j *junction) returned(by int, total uint64, b *credit.Budget) (all uint64, pass bool, err error) {
 	f := &j.flows[by]
+	asks := f.window.Asks(total)
 	switch {
 	case !j.passes(by) || f.ended:
 		return 0, false, nil
 	case !f.window.Returned(total, b):
 		return 0, false, errNoCredit
 	}
-	f.returned += f.limit() - f.window.Total()
+	if !asks {
+		f.returned += f.limit() - f.window.Total()
+	}
 	return total + f.returned, true, nil
 }
 

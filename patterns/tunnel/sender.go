@@ -75,11 +75,20 @@ func (t *Tunnel) TrySend(body []byte) error {
 		t.unlock()
 		return nil
 	}
-	if err == nil && (credit.CostOf(len(body), maxChunk) > t.state.out.Left() || !t.remote.room(len(body)) || !t.sender.try()) {
+	ask, returned := false, uint64(0)
+	switch {
+	case err != nil:
+	case credit.CostOf(len(body), maxChunk) > t.state.out.Left():
+		err = patterns.ErrWouldBlock
+		returned, ask = t.state.out.Ask()
+	case !t.remote.room(len(body)) || !t.sender.try():
 		err = patterns.ErrWouldBlock
 	}
 	if err != nil {
 		t.unlock()
+		if ask {
+			t.sendReturn(returned)
+		}
 		return err
 	}
 	t.state.out.Spend(len(body), maxChunk)

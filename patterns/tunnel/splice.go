@@ -55,7 +55,7 @@ func (d *side) hear(k wire.Kind, body []byte) (kept bool) {
 		}
 		return false
 	}
-	pass := false
+	pass, grant, granted := false, false, uint64(0)
 	if d.known.Store(true); err == nil {
 		s.mu.Lock()
 		switch k {
@@ -66,6 +66,8 @@ func (d *side) hear(k wire.Kind, body []byte) (kept bool) {
 		case wire.KindTunnelCredit:
 			if w.flags != 0 {
 				w.total, pass, err = s.junction.returned(d.which, w.total, s.hop.budget)
+				grant = pass && s.junction.grant(d.which)
+				granted = s.junction.flows[d.which].window.Total()
 				break
 			}
 			pass = s.junction.granted(d.which, w.total)
@@ -81,6 +83,9 @@ func (d *side) hear(k wire.Kind, body []byte) (kept bool) {
 	case !pass:
 	case k == wire.KindTunnelCredit:
 		d.far().sayCredit(w.total, w.flags)
+		if grant {
+			d.sendCredit(granted)
+		}
 	default:
 		return s.pass(d, w)
 	}

@@ -14,7 +14,7 @@ import (
 
 // How many are there while nothing happens on them.
 const (
-	idleCount   = 2000 // tunnels, and subscriptions; a client has room for some 2,400 tunnels
+	idleCount   = 2000 // tunnels, and subscriptions
 	idleClients = 1000
 )
 
