@@ -140,6 +140,9 @@ func TestBothSidesCountTheSameCredit(t *testing.T) {
 				cancel()
 			}
 			for _, f := range r.link.frames() {
+				if f.kind == wire.KindTunnelCredit { // TrySend asks for some
+					continue
+				}
 				texts, n := messagesOf(t, f)
 				got = append(got, texts...)
 				cost += n
