@@ -58,6 +58,9 @@ func (w *Window) Held() int { return w.held }
 // Total is all the credit that was given since the beginning.
 func (w *Window) Total() uint64 { return w.total }
 
+// AllReturned is all the credit that was given back since the beginning.
+func (w *Window) AllReturned() uint64 { return w.returned }
+
 // Came takes a chunk of n bytes in. False: there was no credit for it, so the
 // other side has broken the protocol.
 func (w *Window) Came(n int) bool {

@@ -257,7 +257,8 @@ func (e *Engine) later(label string, d time.Duration, f func()) {
 	})
 }
 
-// rest has the tunnels that send nothing give back their credit, as long as there are any.
+// rest has the tunnels in which nothing is sent give back their credit, as long as there
+// are any.
 func (e *Engine) rest() {
 	if !e.resting.CompareAndSwap(false, true) {
 		return
@@ -266,7 +267,7 @@ func (e *Engine) rest() {
 		e.resting.Store(false)
 		again := false
 		for _, t := range e.table.all(func(*port) bool { return true }) {
-			if t, ok := t.(*Tunnel); ok {
+			if t, ok := t.(interface{ returnIdle() }); ok {
 				again = true
 				t.returnIdle()
 			}

@@ -188,6 +188,7 @@ func (s *Splice) Opened(a request.Answer, tail []byte) ([]byte, error) {
 		e.leave(o.place, node.number)
 		return nil, patterns.ErrInterrupted
 	}
+	e.rest()
 	return wire.TunnelAccept{Credit: uint32(total)}.AppendTo(wire.AppendHeaders(nil, nil)), nil
 }
 
@@ -290,6 +291,7 @@ func (s *Splice) Served(tail []byte) ([]byte, error) {
 	if early != nil {
 		s.reset(&s.sides[clientSide], *early)
 	}
+	s.engine.rest()
 	answer := wire.TunnelAccept{Credit: uint32(total), Salt: s.salt}
 	return answer.AppendTo(wire.AppendHeaders(nil, nil)), nil
 }

@@ -27,9 +27,10 @@ type flow struct {
 	heard  uint64        // credit that the side it goes to has given, in total
 	ended  bool          // in good order
 	told   bool          // the side that it comes from was told of credit once
-	// returned is the credit that the side it comes from was never told of, and that was
-	// given back with what that side has given back.
+	// returned is the credit that was given back though the side it comes from was never
+	// told of it.
 	returned uint64
+	busy     bool // a chunk came since the last rest
 }
 
 // newFlow returns a flow with a window of that size, towards a side that has
@@ -64,6 +65,7 @@ func (j *junction) join(from int, given uint64) {
 	f := &j.flows[from]
 	f.heard = max(f.heard, given)
 	f.window.GrantUpTo(f.limit())
+	f.busy = true
 	j.joined = true
 }
 
@@ -85,7 +87,22 @@ func (j *junction) came(from, n int) (pass bool, err error) {
 	case !f.window.Came(n):
 		return false, errNoCredit
 	}
+	f.busy = true
 	return true, nil
+}
+
+// rest gives back what is kept back here from a side that has sent nothing since the last
+// call, and returns what the other side is to be told. A side that keeps the least that an
+// idle one does gives nothing back itself.
+func (j *junction) rest(from int) (all uint64, pass bool) {
+	f := &j.flows[from]
+	kept, idle := f.limit()-f.window.Total(), !f.busy
+	f.busy = false
+	if !idle || !j.joined || j.over || f.ended || kept == 0 {
+		return 0, false
+	}
+	f.returned += kept
+	return f.window.AllReturned() + f.returned, true
 }
 
 // left notes that a chunk of that cost has found its room in the lane, and says

@@ -92,6 +92,16 @@ func (d *side) hear(k wire.Kind, body []byte) (kept bool) {
 	return false
 }
 
+// returnIdle gives back the credit that is kept back here from a side that is idle.
+func (d *side) returnIdle() {
+	d.splice.mu.Lock()
+	total, ok := d.splice.junction.rest(d.which)
+	d.splice.mu.Unlock()
+	if ok {
+		d.far().sendReturn(total)
+	}
+}
+
 // pass sends a chunk, or an end, of one side on to the other one, and says
 // whether it is in use still.
 func (s *Splice) pass(d *side, w word) (kept bool) {
