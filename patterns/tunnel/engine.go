@@ -267,7 +267,11 @@ func (e *Engine) rest() {
 		e.resting.Store(false)
 		again := false
 		for _, t := range e.table.all(func(*port) bool { return true }) {
-			if t, ok := t.(interface{ returnIdle() }); ok {
+			switch t := t.(type) {
+			case *Tunnel:
+				again = true
+				t.sender.returnIdle()
+			case *side:
 				again = true
 				t.returnIdle()
 			}

@@ -214,6 +214,21 @@ func (s *sender) awaitCredit(ctx context.Context, left int) (n int, err error) {
 	}
 }
 
+// returnIdle gives credit back if nothing was sent since the last call. It needs neither
+// turn nor mu.
+func (s *sender) returnIdle() {
+	t := s.t
+	t.mu.Lock()
+	total, ok := uint64(0), false
+	if t.state.out.Idle() && t.state.maySend() == nil {
+		total, ok = t.state.out.Return()
+	}
+	t.unlock()
+	if ok {
+		t.sendReturn(total)
+	}
+}
+
 // add adds a small message to the frame that was sent last, if the link has not
 // taken that yet and there is credit. It waits for nothing, and so holds mu
 // throughout.

@@ -173,20 +173,6 @@ func (t *Tunnel) hear(k wire.Kind, body []byte) (kept bool) {
 	return kept
 }
 
-// returnIdle gives the credit back of a direction in which nothing was sent since the
-// last call.
-func (t *Tunnel) returnIdle() {
-	t.mu.Lock()
-	total, ok := uint64(0), false
-	if t.state.out.Idle() && t.state.maySend() == nil {
-		total, ok = t.state.out.Return()
-	}
-	t.unlock()
-	if ok {
-		t.sendReturn(total)
-	}
-}
-
 // unlock releases mu and does what was decided under it.
 func (t *Tunnel) unlock() {
 	do := t.do.Take()
