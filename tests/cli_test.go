@@ -198,7 +198,7 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 		{[]string{"serve"}, []string{"missing CLUSTER", "arke serve --help"}},
 		{[]string{"serve", "x"}, []string{"--echo", "--exec"}},
 		{[]string{"serve", "x", "--echo", "--exec", "cat"}, []string{"--echo", "--exec"}},
-		{[]string{"serve", "x", "--echo", "--socket", filepath.Join(dir, "none")}, []string{"no relay"}},
+		{[]string{"serve", "x", "--echo", "--socket", filepath.Join(dir, "none"), "--log-level", "warn"}, []string{"no relay"}},
 		{[]string{"request"}, []string{"missing CLUSTER"}},
 		{[]string{"request", "x", "y", "z"}, []string{`"z"`}},
 		{[]string{"request", "x", "--timeout", "5"}, []string{"timeout"}},
@@ -237,7 +237,7 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 		{[]string{"expose", "x"}, []string{"--to tcp://HOST:PORT"}},
 		{[]string{"expose", "x", "--to", "127.0.0.1:5432"}, []string{"127.0.0.1:5432", "tcp://HOST:PORT"}},
 		{[]string{"forward", "x", "--listen", "5432"}, []string{"--listen", "HOST:PORT"}},
-		{[]string{"forward", "x", "--socket", filepath.Join(dir, "none")}, []string{"no relay"}},
+		{[]string{"forward", "x", "--socket", filepath.Join(dir, "none"), "--log-level", "warn"}, []string{"no relay"}},
 	} {
 		t.Run(strings.Join(tc.args[:min(len(tc.args), 3)], " "), func(t *testing.T) {
 			result := harness.Run(t, tc.args...)
