@@ -6,6 +6,7 @@ package overlay
 import (
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -193,7 +194,7 @@ func (cs *candidates) result(now time.Time, id uint64, p peer.ID, err error) {
 	c.dialing = false
 	var replaced *ReplacedError
 	switch {
-	case errors.As(err, &replaced) && c.source != SourceSeed && !cs.connected[c.peer]:
+	case errors.As(err, &replaced) && c.source != SourceSeed && !cs.connected[c.peer] && !cs.pinned(c.peer):
 		cs.remove(c)
 		cs.add(now, Candidate{Peer: replaced.By, Addrs: []string{replaced.Addr}, Source: SourcePeer})
 	case err != nil:
@@ -201,6 +202,13 @@ func (cs *candidates) result(now time.Time, id uint64, p peer.ID, err error) {
 	default:
 		cs.reached(now, c, p)
 	}
+}
+
+// pinned reports whether a seed names p as well as an address. Then no other node will do.
+func (cs *candidates) pinned(p peer.ID) bool {
+	return slices.ContainsFunc(cs.list, func(c *candidate) bool {
+		return c.source == SourceSeed && strings.HasSuffix(c.addrs[0], "/p2p/"+p.String())
+	})
 }
 
 func (cs *candidates) reached(now time.Time, c *candidate, p peer.ID) {

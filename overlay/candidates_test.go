@@ -379,6 +379,14 @@ func TestLostPeerWhosePlaceIsTakenIsGivenUp(t *testing.T) {
 	r.until(time.Second)
 	require.True(t, r.core.connected["next"])
 	require.Empty(t, r.core.list)
+
+	r = newSearchRun(t)
+	r.core.up(r.now, "first")
+	r.add("", "place/p2p/"+peer.ID("first").String(), SourceSeed)
+	r.reach["place"] = "next"
+	r.down("first", "place")
+	r.until(time.Minute)
+	require.Empty(t, r.core.connected, "the peer id is configured")
 }
 
 // This test checks the bounds: dials at a time, candidates, lost peers. The
