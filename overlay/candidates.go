@@ -30,8 +30,7 @@ const (
 	patrolFor      = 10 * time.Minute
 	patrolSlowPace = 30 * time.Second
 
-	seedAlone = 10 * time.Second // until a seed that is this node itself is asked again, while it is alone
-	seedAgain = 30 * time.Second // until any other seed is asked again that was reached
+	seedAgain = 10 * time.Second // until a seed that was reached is asked again
 )
 
 // candidates decides whom to dial and when. Pure core; bootstrap.go drives it:
@@ -215,9 +214,6 @@ func (cs *candidates) reached(now time.Time, c *candidate, p peer.ID) {
 	c.peer, c.failures = p, 0
 	if p == cs.self {
 		c.next = now.Add(cs.about(seedAgain))
-		if len(cs.connected) == 0 {
-			c.next = now.Add(cs.about(seedAlone))
-		}
 		return
 	}
 	// What else led to this peer is not needed; a seed is kept rather.

@@ -91,7 +91,8 @@ func TestSeedsCanBeReplaced(t *testing.T) {
 	require.Equal(t, searchNote{time.Minute, "new"}, r.dials[before])
 	require.Empty(t, r.of("dead", time.Minute, time.Hour))
 	require.Empty(t, r.of("linked", time.Minute, time.Hour))
-	require.Len(t, r.of("stays", time.Minute, time.Hour), 2, "not at once: it is as it was")
+	require.InDelta(t, 6, len(r.of("stays", time.Minute, time.Hour)), 1)
+	require.Greater(t, r.of("stays", time.Minute, time.Hour)[0], time.Minute, "it is as it was")
 	before = len(r.dials)
 	r.down("p2", "linked")
 	r.until(2*time.Minute + time.Second)
@@ -173,8 +174,8 @@ func TestLonelyNodeBacksOffToFiveSeconds(t *testing.T) {
 	require.InDelta(t, 3600/4.7, len(at), 80)
 }
 
-// This test checks that a seed which comes up is found, and is then asked twice a
-// minute which nodes are there; peers that are found are left alone.
+// This test checks that a seed which comes up is found, and is then asked every ten
+// seconds which nodes are there; peers that are found are left alone.
 func TestReachedCandidateIsDone(t *testing.T) {
 	r := newSearchRun(t)
 	r.add("", "seed", SourceSeed)
@@ -186,9 +187,9 @@ func TestReachedCandidateIsDone(t *testing.T) {
 	n := len(r.dials)
 	r.until(24 * time.Hour)
 	require.Len(t, r.core.list, 1, "the seed is remembered")
-	asked := r.of("seed", 24*time.Second, 24*time.Hour)
+	asked := r.of("seed", 20*time.Second, 24*time.Hour)
 	require.Len(t, r.dials[n:], len(asked), "converged is quiet")
-	require.InDelta(t, 24*60*2, len(asked), 30)
+	require.InDelta(t, 24*60*6, len(asked), 90)
 	n = len(r.dials)
 	r.add("a", "lan", SourceLAN)
 	r.add("b", "lan", SourceLAN)
@@ -281,7 +282,7 @@ func TestCandidatesAreMergedByPeer(t *testing.T) {
 }
 
 // This test checks that a seed which is this node itself is asked every ten seconds
-// while the node is alone, since its name may lead to others by then.
+// since its name may lead to others by then.
 func TestOwnAddressAmongTheSeedsIsHarmless(t *testing.T) {
 	r := newSearchRun(t)
 	r.add("", "me", SourceSeed)
@@ -293,9 +294,6 @@ func TestOwnAddressAmongTheSeedsIsHarmless(t *testing.T) {
 	r.reach["me"] = "other" // the name means somebody else now
 	r.until(time.Hour + 13*time.Second)
 	require.True(t, r.core.connected["other"])
-	r.reach["me"] = "m-self"
-	r.until(2 * time.Hour)
-	require.InDelta(t, 120, len(r.of("me", time.Hour, 2*time.Hour)), 10, "it is not alone any more")
 }
 
 // This test checks that the node reached at a seed is never taken for the seed: after
@@ -337,7 +335,7 @@ func TestSeedThatMovesWhileItsOldNodeStaysIsFollowed(t *testing.T) {
 	r.reach["seed"] = "old"
 	r.until(time.Minute)
 	r.reach["seed"] = "new"
-	r.until(time.Minute + 40*time.Second)
+	r.until(time.Minute + 13*time.Second)
 	require.True(t, r.core.connected["old"] && r.core.connected["new"])
 }
 
