@@ -30,8 +30,11 @@ type Transport interface {
 	Start(h TransportHandler) error
 
 	// Connect makes sure that a connection to the candidate exists and
-	// returns its authenticated peer id. It blocks until ctx ends at the
-	// latest. A candidate without a peer id is resolved first.
+	// returns its authenticated peer id. It blocks until ctx ends at the latest;
+	// the error is a ReplacedError if another node has taken the candidate's
+	// place. A candidate without a peer id is resolved first. If the only
+	// node found there is this one, Connect returns Self; the error then says why
+	// other addresses of the candidate failed, nil = there are none.
 	Connect(ctx context.Context, c Candidate) (peer.ID, error)
 
 	// Open opens a link stream to p, connecting first where necessary;

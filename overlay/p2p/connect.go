@@ -26,8 +26,7 @@ import (
 // A candidate without a peer id may stand for several nodes, as the name of a
 // headless service does. Then everybody at its addresses who is not connected
 // yet is connected to, and the first one is returned; the others follow within
-// the dial timeout. If there is nobody but this node itself, that is ErrSelf
-// with its own id.
+// the dial timeout.
 func (h *Host) Connect(ctx context.Context, c overlay.Candidate) (peer.ID, error) {
 	ctx, node, leave, err := h.enter(ctx)
 	if err != nil {
@@ -37,12 +36,12 @@ func (h *Host) Connect(ctx context.Context, c overlay.Candidate) (peer.ID, error
 	x := caller{node}
 	seeds, bad := parseSeeds(c)
 	switch {
-	case c.Peer != "":
-		return c.Peer, withCause(x.connect(ctx, c.Peer, addrsOf(seeds)), bad)
-	case len(seeds) == 0:
+	case c.Peer == "" && len(seeds) == 0:
 		return "", bad
+	case c.Peer == "":
+		return search{x}.connectAny(ctx, seeds)
 	}
-	return search{x}.connectAny(ctx, seeds)
+	return c.Peer, withCause(x.replaced(x.connect(ctx, c.Peer, addrsOf(seeds))), bad)
 }
 
 // Open implements overlay.Transport. It returns without waiting for the peer:
@@ -155,7 +154,11 @@ func explainDial(p peer.ID, err error) error {
 	causes := make([]string, 0, len(failed.DialErrors))
 	for i := range failed.DialErrors {
 		e := &failed.DialErrors[i]
-		causes = append(causes, fmt.Sprintf("%s: %s", e.Address, oneLine(e.Cause)))
+		cause := oneLine(e.Cause)
+		if mismatch := (sec.ErrPeerIDMismatch{}); errors.As(e.Cause, &mismatch) {
+			cause = fmt.Sprintf("peer id mismatch: another node answers there, %s instead of %s", mismatch.Actual, mismatch.Expected)
+		}
+		causes = append(causes, fmt.Sprintf("%s: %s", e.Address, cause))
 	}
 	explained := &dialError{cause: err, text: fmt.Sprintf("p2p: dial %s: %s", p, strings.Join(causes, "; "))}
 	if len(failed.DialErrors) > 0 && !slices.ContainsFunc(failed.DialErrors, func(e swarm.TransportError) bool {
@@ -172,6 +175,32 @@ func explainDial(p peer.ID, err error) error {
 func isElsewhere(cause error) bool {
 	var mismatch sec.ErrPeerIDMismatch
 	return errors.Is(cause, syscall.ECONNREFUSED) || errors.Is(cause, swarm.ErrDialToSelf) || errors.As(cause, &mismatch)
+}
+
+// replaced makes a failed dial an overlay.ReplacedError if other nodes of the network
+// answer at every address. One address proves nothing, because many machines have the
+// same private ones.
+func (x caller) replaced(err error) error {
+	var failed *swarm.DialError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	var other *overlay.ReplacedError
+	for i := range failed.DialErrors {
+		var mismatch sec.ErrPeerIDMismatch
+		e := &failed.DialErrors[i]
+		switch {
+		case errors.Is(e.Cause, swarm.ErrDialToSelf):
+		case !errors.As(e.Cause, &mismatch):
+			return err
+		case mismatch.Actual != x.owner.self:
+			other = &overlay.ReplacedError{By: mismatch.Actual, Addr: e.Address.String(), Err: err}
+		}
+	}
+	if other == nil {
+		return err
+	}
+	return other
 }
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
