@@ -13,8 +13,8 @@ import (
 // Bounds and times of the search for peers.
 const (
 	maxCandidates     = 256
-	maxLost           = 32 // lost peers that are dialled for ever
-	maxLAN            = 64 // candidates that anybody on the local network can announce
+	maxLost           = 128 // lost peers that are dialled for ever
+	maxLAN            = 64  // candidates that anybody on the local network can announce
 	maxCandidateAddrs = 16
 	maxDials          = 4 // at a time
 	maxLANDials       = 2 // of them to what the local network has announced
@@ -56,7 +56,7 @@ type candidate struct {
 	peer     peer.ID // empty while unknown
 	addrs    []string
 	source   Source
-	lost     bool // was connected once; like a seed, it is not given up
+	lost     bool // it had a link or was dialled, and has an address; like a seed, it is not given up
 	isSelf   bool // a seed that turned out to be this node
 	dialing  bool
 	failures int
@@ -143,22 +143,24 @@ func (cs *candidates) up(p peer.ID) {
 }
 
 // down learns that the last connection to p is gone. addrs are where it was
-// reachable.
+// reachable, by its link or a dial; a peer without any is not looked for.
 func (cs *candidates) down(now time.Time, p peer.ID, addrs []string) {
 	if !cs.connected[p] {
 		return
 	}
 	delete(cs.connected, p)
 	c := cs.find(Candidate{Peer: p})
-	if c == nil {
+	if c == nil && len(addrs) > 0 {
 		c = &candidate{peer: p, source: SourcePeer, lost: true}
 		cs.insert(c)
+	}
+	if c != nil {
+		c.addrs = mergeAddrs(addrs, c.addrs)
+		c.lost = c.source != SourceSeed
+		c.failures, c.since = 0, now
+		c.next = now.Add(cs.courtesy(p, true))
 		cs.trimLost()
 	}
-	c.addrs = mergeAddrs(addrs, c.addrs)
-	c.lost = c.source != SourceSeed
-	c.failures, c.since = 0, now
-	c.next = now.Add(cs.courtesy(p, true))
 	if len(cs.connected) == 0 {
 		cs.alarm(now)
 	}
