@@ -9,6 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/pace"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
@@ -21,6 +22,9 @@ import (
 type anchor struct {
 	*base
 	prove func(id security.ClusterID, key, proof []byte, p peer.ID) error
+
+	began  time.Time // of what checks are counted from
+	checks *pace.Meters[peer.ID]
 
 	holders
 	sharding
@@ -116,12 +120,19 @@ func (a *anchor) admitLease(now time.Time, from peer.ID, m *registerMsg) wire.Re
 	if n, lacks := a.roomForLease(from, old == nil, grow); lacks && n.of == "" {
 		return wire.Refusal_FULL
 	}
-	if refusal := a.checkProof(b, from, m.cid, m.key, m.proof); refusal != wire.Refusal_NONE {
-		return refusal
-	}
 	// The one that is held was verified when it came.
-	if l := m.lease(from); (old == nil || !old.says(&l)) && a.check(m.cid, &l) != nil {
-		return wire.Refusal_BAD_SIGNATURE
+	if l := m.lease(from); old == nil || !old.says(&l) {
+		if refusal := a.examine(now, from, func() wire.Refusal {
+			if refusal := a.checkProof(b, from, m.cid, m.key, m.proof); refusal != wire.Refusal_NONE {
+				return refusal
+			}
+			if a.check(m.cid, &l) != nil {
+				return wire.Refusal_BAD_SIGNATURE
+			}
+			return wire.Refusal_NONE
+		}); refusal != wire.Refusal_NONE {
+			return refusal
+		}
 	}
 	if old == nil && !m.below && a.crowds(b) {
 		b.reshard(true)
@@ -163,6 +174,22 @@ func (a *anchor) yieldWatch(n need) {
 	a.drops.Inc(dropRefused.because(wire.Refusal_YIELDED))
 	a.out.send(n.of, &snapshotMsg{cid: n.in.cid(), seq: n.in.watchOf(n.of).seq, refusal: wire.Refusal_YIELDED})
 	a.unwatch(n.of, n.in.cid())
+}
+
+// examine makes a check for a peer, unless it has had more than its share made: then it
+// is refused as if there were no room.
+func (a *anchor) examine(now time.Time, from peer.ID, check func() wire.Refusal) wire.Refusal {
+	at := int64(now.Sub(a.began))
+	if from != a.self && !a.checks.Open(from, at) {
+		return wire.Refusal_FULL
+	}
+	refusal := check()
+	price := int64(1)
+	if refusal != wire.Refusal_NONE {
+		price = falsePrice
+	}
+	a.checks.Take(from, at, price)
+	return refusal
 }
 
 // checkProof verifies a proof unless the peer has shown a good one: who holds the key of
@@ -314,7 +341,7 @@ func (a *anchor) watch(now time.Time, from peer.ID, m *watchMsg) {
 func (a *anchor) admitWatch(now time.Time, from peer.ID, m *watchMsg) wire.Refusal {
 	b := a.books.get(m.cid)
 	if b != nil && b.watchOf(from) != nil {
-		return a.checkProof(b, from, m.cid, m.key, m.proof)
+		return wire.Refusal_NONE // it has proven that it holds the key
 	}
 	if from != a.self && a.finder.far(now, m.cid) {
 		return wire.Refusal_FAR
@@ -323,7 +350,9 @@ func (a *anchor) admitWatch(now time.Time, from peer.ID, m *watchMsg) wire.Refus
 	if lacks && n.of == "" {
 		return wire.Refusal_FULL
 	}
-	if refusal := a.checkProof(b, from, m.cid, m.key, m.proof); refusal != wire.Refusal_NONE {
+	if refusal := a.examine(now, from, func() wire.Refusal {
+		return a.checkProof(b, from, m.cid, m.key, m.proof)
+	}); refusal != wire.Refusal_NONE {
 		return refusal
 	}
 	for ; lacks && n.of != ""; n, lacks = a.roomForWatch(b, from) {

@@ -15,8 +15,8 @@ import (
 // Bounds and times of the search for peers.
 const (
 	maxCandidates     = 256
-	maxLost           = 32 // lost peers that are dialled for ever
-	maxLAN            = 64 // candidates that anybody on the local network can announce
+	maxLost           = 128 // lost peers that are dialled for ever
+	maxLAN            = 64  // candidates that anybody on the local network can announce
 	maxCandidateAddrs = 16
 	maxDials          = 5 // at a time, of them one less to seeds, and one less to others
 	maxLANDials       = 2 // of them to what the local network has announced
@@ -63,7 +63,7 @@ type candidate struct {
 	peer     peer.ID // empty while unknown; of a seed, the last one reached there
 	addrs    []string
 	source   Source
-	lost     bool // was connected once; like a seed, it is not given up
+	lost     bool // it had a link or was dialled, and has an address; like a seed, it is not given up
 	dialing  bool
 	failures int
 	next     time.Time // when to dial; zero on patrol
@@ -146,25 +146,27 @@ func (cs *candidates) up(now time.Time, p peer.ID) {
 }
 
 // down learns that the last connection to p is gone. addrs are where it was
-// reachable.
+// reachable, by its link or a dial; a peer without any is not looked for.
 func (cs *candidates) down(now time.Time, p peer.ID, addrs []string) {
 	if !cs.connected[p] {
 		return
 	}
 	delete(cs.connected, p)
+	next := now.Add(cs.courtesy(p, true))
 	c := cs.find(Candidate{Peer: p})
-	if c == nil {
+	if c == nil && len(addrs) > 0 {
 		c = &candidate{peer: p, source: SourcePeer, lost: true}
 		cs.insert(c)
+	}
+	if c != nil {
+		c.addrs = mergeAddrs(addrs, c.addrs)
+		c.lost = true
+		c.failures, c.since, c.next = 0, now, next
 		cs.trimLost()
 	}
-	c.addrs = mergeAddrs(addrs, c.addrs)
-	c.lost = true
-	c.failures, c.since = 0, now
-	c.next = now.Add(cs.courtesy(p, true))
 	for _, seed := range cs.list {
 		if seed.source == SourceSeed && seed.peer == p {
-			seed.failures, seed.next = 0, c.next
+			seed.failures, seed.next = 0, next
 		}
 	}
 	if len(cs.connected) == 0 {

@@ -403,25 +403,68 @@ func TestSearchIsBounded(t *testing.T) {
 
 	r = newSearchRun(t)
 	r.core.up(r.now, "friend")
-	for i := range 100 {
+	for i := range 200 {
 		r.core.up(r.now, peerNumber(i))
 	}
-	for i := range 100 {
+	for i := range 200 {
 		r.now = r.now.Add(time.Millisecond)
 		r.down(peerNumber(i), fmt.Sprint("addr", i))
 	}
-	lost := 0
-	for _, c := range r.core.list {
-		if c.lost {
-			lost++
-		}
+	require.Equal(t, maxLost, r.core.count(func(c *candidate) bool { return c.lost }))
+	for i := range 200 {
+		require.Equal(t, i >= 200-maxLost, r.core.find(Candidate{Peer: peerNumber(i)}) != nil, "the first that was lost is forgotten")
 	}
-	require.Equal(t, maxLost, lost)
 	for range 100 {
 		r.core.add(r.now, Candidate{Peer: "many", Addrs: []string{fmt.Sprint(len(r.core.list), r.now)}, Source: SourceLAN})
 		r.now = r.now.Add(time.Second)
 	}
 	require.LessOrEqual(t, len(r.core.find(Candidate{Peer: "many"}).addrs), maxCandidateAddrs)
+}
+
+// This test checks that peers that come and go without a link or an address, however
+// many, are not looked for, and that the one relay lost among them is found again.
+func TestPeersWithoutAnAddressAreNotLost(t *testing.T) {
+	r := newSearchRun(t)
+	for i := range 1000 {
+		r.core.up(r.now, peerNumber(i))
+		if i == 500 {
+			r.core.up(r.now, "relay")
+			r.down("relay", "there")
+		}
+		r.core.down(r.now, peerNumber(i), nil)
+		r.poll()
+	}
+	require.Len(t, r.core.list, 1)
+	require.Zero(t, r.core.forgotten)
+	r.until(5 * time.Minute)
+	r.reach["there"] = "relay"
+	r.until(6 * time.Minute)
+	require.True(t, r.core.connected["relay"])
+}
+
+// This test has a node lose forty peers at once, all of its own or all but one, and checks
+// that it finds each of them when the network is whole again.
+func TestAllPeersLostInAPartitionAreFoundAgain(t *testing.T) {
+	for _, friend := range []bool{false, true} {
+		r := newSearchRun(t)
+		if friend {
+			r.core.up(r.now, "friend")
+		}
+		for i := range 40 {
+			r.core.up(r.now, peerNumber(i))
+		}
+		for i := range 40 {
+			r.down(peerNumber(i), fmt.Sprint("addr", i))
+		}
+		r.until(20 * time.Minute)
+		for i := range 40 {
+			r.reach[fmt.Sprint("addr", i)] = peerNumber(i)
+		}
+		r.until(45 * time.Minute)
+		for i := range 40 {
+			require.True(t, r.core.connected[peerNumber(i)], "peer %d, friend %v", i, friend)
+		}
+	}
 }
 
 // This test checks that what anybody on the local network can announce takes no

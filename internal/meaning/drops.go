@@ -34,6 +34,8 @@ func dropsBelow() []Entry {
 		{Name: "p2p.stream_share", Means: "Streams beyond a peer's share of the bound on all."},
 		{Name: "p2p.router_refused", Means: "Questions to the router by peers that have no certificate which lets them in."},
 		{Name: "p2p.conn_uncertified", Means: "Connections of no use that were closed: the peer has no certificate which lets it in, and no link."},
+		{Name: "p2p.conn_uncertified_evicted", Means: "Connections that were closed because too many others came whose peers have no certificate which lets them in: one of the addresses with most of them."},
+		{Name: "p2p.stream_uncertified", Means: "Streams of a peer that has no certificate which lets it in, beyond the one that it may open."},
 		{Name: "p2p.router_stream_limit", Means: "Questions to the router beyond the few that one peer may ask at once."},
 		{Name: "p2p.router_invalid", Means: "Questions to the router that were too large, too slow, or made no sense."},
 		{Name: "p2p.stream_backlog", Means: "Incoming streams that came faster than they were taken."},

@@ -26,7 +26,8 @@ import (
 // A candidate without a peer id may stand for several nodes, as the name of a
 // headless service does. Then everybody at its addresses who is not connected
 // yet is connected to, and the first one is returned; the others follow within
-// the dial timeout.
+// the dial timeout. A peer that shows no certificate which lets it in is
+// overlay.ErrNotAdmitted.
 func (h *Host) Connect(ctx context.Context, c overlay.Candidate) (peer.ID, error) {
 	ctx, node, leave, err := h.enter(ctx)
 	if err != nil {
@@ -90,10 +91,25 @@ func (x caller) connect(ctx context.Context, p peer.ID, addrs []ma.Multiaddr) er
 	if err != nil {
 		return err
 	}
-	var conn *secureConn
-	if c.Stat().Direction != network.DirOutbound || !c.As(&conn) {
+	var conn *muxedConn
+	if !c.As(&conn) {
+		return errors.New("p2p: BUG: a connection that is not ours")
+	}
+	if err := x.agrees(ctx, c, conn.secure); err != nil {
+		return err
+	}
+	if !conn.routing.Load() {
+		return fmt.Errorf("%w: %s shows no certificate that lets it in", overlay.ErrNotAdmitted, p)
+	}
+	return nil
+}
+
+// agrees waits until the peer has shown that it has admitted this node.
+func (x caller) agrees(ctx context.Context, c network.Conn, conn *secureConn) error {
+	if c.Stat().Direction != network.DirOutbound {
 		return nil
 	}
+	p := conn.remote
 	select {
 	case <-conn.confirmed:
 		return nil
@@ -113,12 +129,13 @@ func wasRefused(c network.Conn) bool {
 	return c.As(&conn) && conn.refusedBy(conn.below.Err())
 }
 
-// agreed says whether a connection to p stands that p has agreed to. libp2p
+// agreed says whether a connection to p stands that both have agreed to. libp2p
 // calls a peer connected before that, and for a moment after it has hung up.
 func (x caller) agreed(p peer.ID) bool {
 	return slices.ContainsFunc(x.swarm.ConnsToPeer(p), func(c network.Conn) bool {
-		var conn *secureConn
-		return !c.IsClosed() && (c.Stat().Direction == network.DirInbound || c.As(&conn) && conn.heard.Load())
+		var conn *muxedConn
+		return !c.IsClosed() && c.As(&conn) && conn.routing.Load() &&
+			(c.Stat().Direction == network.DirInbound || conn.secure.heard.Load())
 	})
 }
 
