@@ -72,7 +72,7 @@ func TestBytesComeAsTheyWereWritten(t *testing.T) {
 		require.NoError(t, <-result)
 		require.NoError(t, c.Close())
 		require.Equal(t, "arke", c.RemoteAddr().Network())
-		require.Contains(t, c.LocalAddr().String(), "pipe/")
+		require.Contains(t, c.RemoteAddr().String(), "pipe/")
 	})
 }
 

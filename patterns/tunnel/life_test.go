@@ -186,7 +186,7 @@ func TestCloseEndsBothDirections(t *testing.T) {
 		_, err := tunnel.Receive(t.Context())
 		require.ErrorIs(t, err, patterns.ErrClosed)
 		time.Sleep(time.Second)
-		require.ErrorIs(t, sendErr, patterns.ErrClosed)
+		require.ErrorIs(t, sendErr, patterns.ErrUnread)
 		require.True(t, ended)
 		requireNothingLeft(t, a, b)
 	})
