@@ -363,4 +363,3 @@ func TestAddressesSayNothingFalse(t *testing.T) {
 		}
 	})
 }
-

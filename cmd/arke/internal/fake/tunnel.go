@@ -83,7 +83,7 @@ func (t *Tunnel) offer(body []byte) (bool, error) {
 	case t.out.closed:
 		return false, patterns.ErrClosed
 	case t.out.gone:
-		return true, nil
+		return false, patterns.ErrPeerClosed
 	case t.out.bytes > 0 && t.out.bytes+len(body) > t.pair.credit:
 		return false, nil
 	}
