@@ -40,10 +40,15 @@ func newCloud(t *testing.T, name string) *cloud {
 	return &cloud{t: t, name: name, text: text}
 }
 
-// embedded starts a program that is a node.
-func (c *cloud) embedded() *arke.Conn {
+// embedded starts a program that is a node, with these keys of clusters.
+func (c *cloud) embedded(keys ...[]byte) *arke.Conn {
 	c.t.Helper()
-	n := startNode(c.text, c.seeds...)
+	opts := []node.JoinOption{node.NetworkText(c.text), node.Listen("127.0.0.1:0"), node.NoMDNS(), node.Seeds(c.seeds...)}
+	for _, k := range keys {
+		opts = append(opts, node.ClusterKeyText(k))
+	}
+	n, err := node.Join(c.t.Context(), opts...)
+	require.NoError(c.t, err)
 	c.t.Cleanup(func() { require.NoError(c.t, n.Close()) })
 	if c.seeds == nil {
 		c.seeds = n.Addrs()
@@ -75,11 +80,12 @@ func (c *cloud) config() inner.Config {
 	return inner.Config{Network: file, Listen: []string{"127.0.0.1:0"}, NoMDNS: true, Seeds: c.seeds}
 }
 
-// bridge starts a gateway that lends the cluster of one network to another one.
-func bridge(from, to *cloud, cluster string) {
+// bridge starts a gateway that lends a cluster of one network to another one.
+func bridge(from, to *cloud, c gateway.Crossing) {
+	c.From, c.To, c.Cluster = from.name, to.name, "pipe"
 	g, err := gateway.New(gateway.Config{
 		Networks:  []gateway.Network{{Name: from.name, Node: from.config()}, {Name: to.name, Node: to.config()}},
-		Crossings: []gateway.Crossing{{From: from.name, To: to.name, Cluster: cluster, Reseal: true}},
+		Crossings: []gateway.Crossing{c},
 	})
 	require.NoError(to.t, err)
 	to.t.Cleanup(func() { require.NoError(to.t, g.Close()) })
@@ -115,13 +121,24 @@ var ways = map[string]func(t *testing.T) (caller, service *arke.Conn){
 	"gateway": func(t *testing.T) (caller, service *arke.Conn) {
 		eu, us := newCloud(t, "eu"), newCloud(t, "us")
 		caller, service = us.embedded(), eu.embedded()
-		bridge(eu, us, "pipe")
+		bridge(eu, us, gateway.Crossing{Reseal: true})
+		return caller, service
+	},
+	"gateway without the key": func(t *testing.T) (caller, service *arke.Conn) {
+		text, err := node.NewClusterKeys("pipe")
+		require.NoError(t, err)
+		keys, err := security.ParseClusterFile(text)
+		require.NoError(t, err)
+		finding := keys.Finding()
+		eu, us := newCloud(t, "eu"), newCloud(t, "us")
+		caller, service = us.embedded(text), eu.embedded(text)
+		bridge(eu, us, gateway.Crossing{Finding: &finding})
 		return caller, service
 	},
 	"gateway and relays": func(t *testing.T) (caller, service *arke.Conn) {
 		eu, us := newCloud(t, "eu"), newCloud(t, "us")
 		caller, service = us.attached(1)[0], eu.attached(1)[0]
-		bridge(eu, us, "pipe")
+		bridge(eu, us, gateway.Crossing{Reseal: true})
 		return caller, service
 	},
 }

@@ -94,10 +94,10 @@ func (t *Tunnel) ReceiveTo(ctx context.Context, w io.Writer) (int64, error) {
 }
 
 // ReadPart copies to b what has come, of one message at most, and returns how many
-// bytes those were. It waits while there are none. b is not empty. It is for streams of bytes: a part
-// that b has no room for stays, and counts as not read. The error is patterns.ErrUnread
-// instead of io.EOF if the other side closed both directions together, and had not read
-// all that was sent.
+// bytes those were. It waits while there are none. b is not empty. It is for streams of
+// bytes: a part that b has no room for stays, and counts as not read. The error is
+// patterns.ErrUnread instead of io.EOF if the other side closed both directions together,
+// and had not read all that was sent.
 func (t *Tunnel) ReadPart(ctx context.Context, b []byte) (n int, err error) {
 	r := &t.receiver
 	if err := r.enter(ctx, t, "tunnel.receive"); err != nil {

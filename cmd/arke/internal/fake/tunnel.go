@@ -217,7 +217,7 @@ func (t *Tunnel) Close() error {
 
 // settle notices that both directions have ended in good order.
 func (t *Tunnel) settle() {
-	if t.out.closed && (t.in.gone || t.in.closed && len(t.in.queue) == 0) {
+	if (t.out.closed || t.out.gone) && (t.in.gone || t.in.closed && len(t.in.queue) == 0) {
 		t.end(nil)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/arke-mesh/arke/internal/nowait"
 	"github.com/arke-mesh/arke/patterns"
@@ -99,7 +100,11 @@ func (p *splice) up(ctx context.Context) {
 		if n > 0 {
 			if sendErr := p.tunnel.Send(ctx, b[:n]); sendErr != nil {
 				p.reader.s.release(b)
-				p.fail(sendErr)
+				if errors.Is(sendErr, patterns.ErrPeerClosed) {
+					p.discard() // down may have more to write
+				} else {
+					p.fail(sendErr)
+				}
 				return
 			}
 		}
@@ -114,6 +119,16 @@ func (p *splice) up(ctx context.Context) {
 			p.fail(err)
 			return
 		}
+	}
+}
+
+// discard reads what nobody takes, until the connection ends: one that is closed with
+// something unread is reset, and what was written to it may be lost.
+func (p *splice) discard() {
+	for err := error(nil); err == nil; {
+		var b *buffer
+		b, _, err = p.reader.next()
+		p.reader.s.release(b)
 	}
 }
 
@@ -142,14 +157,24 @@ func (p *splice) rest(up <-chan struct{}) {
 		return
 	case <-p.tunnel.Done():
 	}
-	if err := p.tunnel.Err(); err != nil {
-		p.fail(err)
-		return
+	err := p.tunnel.Err()
+	if err == nil || errors.Is(err, patterns.ErrPeerClosed) { // the member takes nothing more
+		select {
+		case <-up:
+		case <-time.After(farewell):
+		}
 	}
-	// The member takes nothing more, in good order.
-	_ = p.conn.Close()
+	if err != nil {
+		p.fail(err)
+	} else {
+		_ = p.conn.Close()
+	}
 	<-up
 }
+
+// farewell is how long a connection stays after its tunnel, for the other side to read
+// what was written and to end it.
+const farewell = 500 * time.Millisecond
 
 // fail resets both sides, once.
 func (p *splice) fail(err error) {
