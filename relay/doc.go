@@ -281,8 +281,8 @@
 // has. TunnelCredit says how much was given since the beginning, the first
 // included. TunnelEnd ends the sender's direction, behind its data; with flag 4 it
 // does not receive either, and the other side ends, too: read is the credit of all
-// chunks that the sender has read, so the other side knows what was dropped. TunnelReset ends both at
-// once: cause 0 by the program, with code and text, 1 interrupted, 2 overloaded,
+// chunks that the sender has read, so the other side knows what was dropped.
+// TunnelReset ends both at once: cause 0 by the program, with code and text, 1 interrupted, 2 overloaded,
 // 3 leaving, 4 protocol. Frames of a tunnel that is over are ignored.
 //
 // # States of a session

@@ -246,8 +246,7 @@ func TestMemberThatTakesNothingMoreEndsTheConnection(t *testing.T) {
 	got, err := io.ReadAll(near)
 	require.NoError(t, err)
 	require.Equal(t, "bye", string(got))
-	// The far node tells in good order that both directions are over.
-	require.NoError(t, caller.CloseSend())
+	require.NoError(t, member.Close())
 	require.NoError(t, <-done)
 	_, err = near.Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF)
