@@ -207,16 +207,11 @@ func (t *Tunnel) unlock() {
 		t.sender.leave()
 	}
 	if do&finishUp != 0 {
-		t.finish()
+		t.engine.table.remove(t)
+		t.release()
+		t.wake("tunnel.done", t.life.end)
 	}
 	t.engine.count(do)
-}
-
-// finish forgets a tunnel that is finished; mu is not held.
-func (t *Tunnel) finish() {
-	t.engine.table.remove(t)
-	t.release()
-	t.wake("tunnel.done", t.life.end)
 }
 
 // release gives back the tunnel's place and window once it is finished and its
