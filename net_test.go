@@ -359,43 +359,6 @@ func TestShutdownWaitsUntilWhatCameIsRead(t *testing.T) {
 	})
 }
 
-func TestARelayThatEndsTakesNothingAwayThatCame(t *testing.T) {
-	// This test closes the relay of two programs while what one has written to the other
-	// is not read: it is read to its end, if its writer had closed, or else to an error.
-	const token, size = "open sesame, please", 60_000
-	r := startRelay(t, token)
-	attach := func() *arke.Conn {
-		c, err := arke.Attach(t.Context(), arke.Address(r.Addr(), token))
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = c.Close() })
-		return c
-	}
-	p := &piper{t: t, service: attach()}
-	l, err := p.service.Listen("pipe")
-	require.NoError(t, err)
-	p.l = l
-	ends := map[net.Conn]error{}
-	for closes, want := range map[bool]error{true: nil, false: arke.ErrInterrupted} {
-		p.caller = attach()
-		out, in := p.pair()
-		_, err := out.Write(make([]byte, size))
-		require.NoError(t, err)
-		_, err = io.ReadFull(in, make([]byte, 1)) // the rest is in the same message
-		require.NoError(t, err)
-		if closes {
-			require.NoError(t, out.Close())
-			require.NoError(t, p.caller.Shutdown(t.Context())) // the end has come, too
-		}
-		ends[in] = want
-	}
-	require.NoError(t, r.Close())
-	for in, want := range ends {
-		rest, err := io.ReadAll(in)
-		require.Len(t, rest, size-1)
-		require.ErrorIs(t, err, want)
-	}
-}
-
 func TestAddressesSayNothingFalse(t *testing.T) {
 	// This test looks at the addresses of both ends: the caller sees the member, and
 	// the member the caller's node, or the gateway that has opened the tunnel for it.
