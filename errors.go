@@ -42,6 +42,12 @@ var (
 	// ErrClosed is returned after Shutdown or Close has begun. No handler ran.
 	ErrClosed = patterns.ErrClosed
 
+	// ErrPeerClosed is returned by what sends on a tunnel, or writes to a connection,
+	// that the other side has closed. It matches syscall.EPIPE and io.ErrClosedPipe. If
+	// the other side did not read all that was sent, the error says so, and matches
+	// syscall.ECONNRESET, too.
+	ErrPeerClosed = patterns.ErrPeerClosed
+
 	// ErrWouldBlock is returned by TryPublish and Tunnel.TrySend when they
 	// would have to wait. Nothing was sent.
 	ErrWouldBlock = patterns.ErrWouldBlock

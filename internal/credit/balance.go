@@ -15,6 +15,7 @@ const (
 type Balance struct {
 	left  int
 	heard uint64 // the largest total that was heard of
+	spent uint64
 }
 
 // NewBalance returns a balance with the first credit that was heard of.
@@ -24,6 +25,9 @@ func NewBalance(first uint64) Balance {
 
 // Left is what may be sent.
 func (b *Balance) Left() int { return b.left }
+
+// Spent is what was used up since the beginning.
+func (b *Balance) Spent() uint64 { return b.spent }
 
 // Heard takes in all the credit that the other side says it has given since the
 // beginning, and says whether that is more than before.
@@ -43,12 +47,15 @@ func (b *Balance) Spend(n, chunk int) bool {
 	if cost > b.left {
 		return false
 	}
-	b.left -= cost
+	b.Take(cost)
 	return true
 }
 
 // Take uses up so much credit, which there is.
-func (b *Balance) Take(cost int) { b.left -= cost }
+func (b *Balance) Take(cost int) {
+	b.left -= cost
+	b.spent += uint64(cost)
+}
 
 // Piece uses up the credit of one chunk of the next left bytes of a message, of
 // at most chunk bytes, and returns its length. ok is false if the sender has to
@@ -60,12 +67,12 @@ func (b *Balance) Piece(left, chunk int) (n int, ok bool) {
 		}
 		n = b.left
 	}
-	b.left -= Cost(n)
+	b.Take(Cost(n))
 	return n, true
 }
 
 // Refund gives back the credit of a chunk of n bytes that was not sent.
-func (b *Balance) Refund(n int) { b.left += Cost(n) }
+func (b *Balance) Refund(n int) { b.Take(-Cost(n)) }
 
 // CostOf is the credit that n bytes use up, cut into chunks of at most chunk
 // bytes.

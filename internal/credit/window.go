@@ -56,6 +56,9 @@ func (w *Window) Held() int { return w.held }
 // Total is all the credit that was given since the beginning.
 func (w *Window) Total() uint64 { return w.total }
 
+// ReadTotal is the credit of all that was read since the beginning.
+func (w *Window) ReadTotal() uint64 { return w.total - uint64(w.given) - uint64(w.held) }
+
 // Came takes a chunk of n bytes in. False: there was no credit for it, so the
 // other side has broken the protocol.
 func (w *Window) Came(n int) bool {
