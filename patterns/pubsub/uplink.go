@@ -141,6 +141,7 @@ func (u *uplink) change(to *fanout.Receiver) {
 		u.run++
 		to.Run, to.Number = wire.MakeRun(to.Incarnation, 0, u.run), u.owed(to)
 		u.without = 0
+		u.young, u.since = to.Number, u.Now // if it is lost before it was told, the next one is
 		u.appoint(to)
 	}
 }
