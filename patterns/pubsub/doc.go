@@ -85,8 +85,11 @@
 // for want of room, everybody concerned is told the count (wire.PublishMark,
 // wire.Path), so that a lost tail is reported, too. Nodes that leave the view are
 // counted for, without being sent anything, for ten minutes: if they come back
-// with a lease of before, they learn what they missed. Counts begin anew for a
-// node that was started anew, and what was for its earlier life it drops.
+// in the life of before, they learn what they missed. A life (env.LifeOf) is the time
+// during which a node listens to the group without a break, under however many leases.
+// Counts begin anew for a node that was started anew, or has begun to listen anew, and
+// what was for its earlier life it drops. Where they begin anew in one life, the receiver
+// reports a gap of unknown size.
 //
 // # When a link breaks, and when a node dies
 //

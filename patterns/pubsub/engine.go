@@ -174,7 +174,7 @@ func (e *Engine) handlePublish(l env.Link, m wire.Publish, size int) (kept bool)
 // source returns the source of what is for this node as it is now, and has numbers to
 // last, or nil.
 func (e *Engine) source(l env.Link, key sourceKey, word string, run uint32, last uint64) *source {
-	if uint16(run>>16) != uint16(e.base.Cfg.Incarnation) {
+	if !e.sources.listens(word, run) {
 		e.base.Drops.Inc(env.DropEarlier)
 		return nil
 	}

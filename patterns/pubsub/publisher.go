@@ -92,6 +92,7 @@ func (p *publisher) changed(c fanout.Change) {
 			p.Audience.Forget()
 		}
 		p.Hop(r).Open(p.Now, r.Addrs) // it will be told what it missed
+		r.Owed = false                // and as long as it was gone nobody saw to that
 		p.Owe(r)
 		if r.Branch == nil {
 			p.Tree.Loose++
@@ -367,6 +368,7 @@ func (p *publisher) absent(r *fanout.Receiver) bool {
 func (p *publisher) miss(r *fanout.Receiver, n int) {
 	r.Number += uint64(n)
 	r.PassBy(uint64(n))
+	r.Owed = true // for when it returns
 	p.Count(fanout.Lost, n)
 }
 
@@ -524,14 +526,14 @@ func (p *publisher) tidy() (owing bool) {
 	defer p.Unlock()
 	for _, r := range p.subscribers.Sorted() {
 		if r.State.Gone != 0 && p.Now-r.State.Gone > int64(env.GhostTime) {
-			p.subscribers.Remove(r)
+			p.subscribers.Forget(r)
 			p.forget(r)
 			if r.Hop != nil {
 				r.Hop.End()
 				delete(p.Hops, r.Peer)
 			}
 		}
-		owing = owing || r.Owed && r.State.Gone == 0
+		owing = owing || r.Owed
 	}
 	p.Rest()
 	return owing

@@ -216,7 +216,7 @@ func (t *publishers) sweep(now int64) (count int) {
 func (t *publishers) sweepUplink(now int64) (count int) {
 	t.mu.Lock()
 	u := t.uplink
-	over := u != nil && now-u.last.Load() > int64(env.IdleTime)
+	over := u != nil && now-u.last.Load() > int64(env.IdleTime) && !u.owing()
 	for _, p := range t.all {
 		over = over && (p.Root || p.users.Load() == 0) // whoever uses it uses a publisher
 	}

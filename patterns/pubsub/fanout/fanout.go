@@ -460,8 +460,7 @@ func (f *Fanout) pay() {
 	for _, r := range debts {
 		switch {
 		case !r.Owed: // paid when its link came up
-		case r.State != nil && r.State.Gone != 0:
-			r.Owed = false // its return is seen in the view
+		case r.State != nil && r.State.Gone != 0: // it is told when it is in the view again
 		case f.Hop(r).Sound():
 			f.Settle(r, 0)
 		default:
