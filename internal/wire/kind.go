@@ -53,6 +53,7 @@ const (
 	KindDelta      Kind = 22
 	KindHint       Kind = 23
 	KindClaims     Kind = 24
+	KindSeen       Kind = 25
 )
 
 // Kinds of the request pattern, on lane rpc, or in fragments on lane bulk.
@@ -100,6 +101,7 @@ func (k Kind) String() string {
 		KindDelta:        "delta",
 		KindHint:         "hint",
 		KindClaims:       "claims",
+		KindSeen:         "seen",
 		KindRequest:      "request",
 		KindReply:        "reply",
 		KindCancel:       "cancel",
