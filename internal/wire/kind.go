@@ -77,6 +77,8 @@ const (
 	KindPublishMark Kind = 49 // PublishMark, on lane pub
 	KindPath        Kind = 50 // Path, on lane pub
 	KindPathLost    Kind = 51 // PathLost, on lane pub
+	KindPublishAsk  Kind = 52 // PublishAsk, on lane pub
+	KindPublishTook Kind = 53 // PublishAsk, on lane pub
 )
 
 // String returns the kind's name, as errors say it.
@@ -113,6 +115,8 @@ func (k Kind) String() string {
 		KindPublishMark:  "publish_mark",
 		KindPath:         "path",
 		KindPathLost:     "path_lost",
+		KindPublishAsk:   "publish_ask",
+		KindPublishTook:  "publish_took",
 		KindServe:        "serve",
 		KindSubscribe:    "subscribe",
 		KindLeave:        "leave",
