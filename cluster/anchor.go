@@ -44,7 +44,9 @@ func (a *anchor) receive(now time.Time, from peer.ID, m message) {
 	case *watchMsg:
 		a.watch(now, from, m)
 	case *unwatchMsg:
-		a.unwatch(from, m.cid)
+		a.unwatch(now, from, m.cid)
+	case *seenMsg:
+		a.seen(now, from, m)
 	case *hintMsg:
 		a.hint(now, from, m)
 	}
@@ -166,14 +168,14 @@ func (a *anchor) yieldLease(n need) {
 }
 
 // yieldWatch does the same with a watch.
-func (a *anchor) yieldWatch(n need) {
+func (a *anchor) yieldWatch(now time.Time, n need) {
 	if n.in == nil {
 		g := a.guests[n.of]
 		n.in = g.bookWith(a.rng.roll(len(g.books)), func(b *book) bool { return b.watchOf(n.of) != nil })
 	}
 	a.drops.Inc(dropRefused.because(wire.Refusal_YIELDED))
 	a.out.send(n.of, &snapshotMsg{cid: n.in.cid(), seq: n.in.watchOf(n.of).seq, refusal: wire.Refusal_YIELDED})
-	a.unwatch(n.of, n.in.cid())
+	a.unwatch(now, n.of, n.in.cid())
 }
 
 // examine makes a check for a peer, unless it has had more than its share made: then it
@@ -227,6 +229,9 @@ func (a *anchor) put(b *book, from peer.ID, m *registerMsg) *heldLease {
 	if !same {
 		b.upsert(told.leaseKey)
 		a.touch(b)
+		if m.announce {
+			b.announce(told.leaseKey)
+		}
 	}
 	return l
 }
@@ -284,18 +289,21 @@ func (a *anchor) down(now time.Time, p peer.ID) {
 			a.remove(b, leases...)
 			b.authority.wait().orphaned = now
 		}
-		a.unwatch(p, b.cid())
+		a.unwatch(now, p, b.cid())
 		a.exit(p, b)
 	}
 }
 
 // suspected notes that p misses heartbeats, or no longer does.
-func (a *anchor) suspected(p peer.ID, on bool) {
+func (a *anchor) suspected(now time.Time, p peer.ID, on bool) {
 	g := a.guests[p]
 	if g == nil {
 		return
 	}
 	for _, b := range g.books {
+		if on {
+			a.excuse(now, b, b.watchOf(p))
+		}
 		for _, l := range b.of(p) {
 			if l.suspect != on {
 				l.suspect = on
@@ -356,12 +364,12 @@ func (a *anchor) admitWatch(now time.Time, from peer.ID, m *watchMsg) wire.Refus
 		return refusal
 	}
 	for ; lacks && n.of != ""; n, lacks = a.roomForWatch(b, from) {
-		a.yieldWatch(n)
+		a.yieldWatch(now, n)
 	}
 	return wire.Refusal_NONE
 }
 
-func (a *anchor) unwatch(from peer.ID, cid security.ClusterID) {
+func (a *anchor) unwatch(now time.Time, from peer.ID, cid security.ClusterID) {
 	b := a.books.get(cid)
 	if b == nil {
 		return
@@ -370,6 +378,7 @@ func (a *anchor) unwatch(from peer.ID, cid security.ClusterID) {
 	if w == nil {
 		return
 	}
+	a.excuse(now, b, w)
 	a.guests[from].count(-1, true, watchSum(cid, w.seq))
 	a.watches--
 	a.exit(from, b)
@@ -460,6 +469,7 @@ func (a *anchor) flush(now time.Time) {
 		a.review(now, b)
 		a.plans.plan(b, b.authority.next())
 		b.tell(now, a.out, settled, a.deputies)
+		a.await(now, b)
 		if b.idle() {
 			a.close(now, b)
 		}
@@ -494,6 +504,7 @@ func (a *anchor) tick(now time.Time) {
 				a.plans.plan(b, w.gap)
 			}
 		}
+		a.confirm(now, b)
 		if b.sharded || due(b.authority.next(), now) {
 			a.touch(b)
 		} else {

@@ -256,7 +256,7 @@ func (c *control) link(now time.Time, e PeerEvent) {
 			c.peers.seen(e.Peer, e.Addr)
 		}
 		c.peers.setSuspect(now, e.Peer, on)
-		c.anchor.suspected(e.Peer, on)
+		c.anchor.suspected(now, e.Peer, on)
 	case PeerDialFailed:
 		c.peers.dialFailed(now, e.Peer)
 	}

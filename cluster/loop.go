@@ -46,7 +46,7 @@ func (l *loop) listen(n Network) {
 	in := l.c.inbox
 	for _, k := range []wire.Kind{
 		wire.KindRegister, wire.KindRegistered, wire.KindUnregister, wire.KindWatch,
-		wire.KindUnwatch, wire.KindSnapshot, wire.KindDelta, wire.KindHint, wire.KindClaims,
+		wire.KindUnwatch, wire.KindSnapshot, wire.KindDelta, wire.KindHint, wire.KindClaims, wire.KindSeen,
 	} {
 		n.Handle(k, func(from peer.ID, body []byte) {
 			m, err := decode(k, body)

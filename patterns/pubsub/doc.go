@@ -30,7 +30,8 @@
 // A pattern belongs to the group of its first word. A node that listens has one
 // lease in the cluster of the group ("topic:" and the word), with its patterns
 // as payload, made coarser if they are many; Subscribe returns when a lease that
-// carries or covers the pattern is acknowledged (group.go, lease.go). Another set of
+// carries or covers the pattern is acknowledged, and the nodes that watch the group know of
+// it (group.go, lease.go). Another set of
 // patterns is another lease, registered before the old one goes. A publisher watches the
 // groups that it publishes in, until 30 s after the last message.
 //

@@ -178,6 +178,11 @@ var nobodyThere = cluster.View{Known: true, Empty: true, Complete: true}
 func (empty) View() *cluster.View { return &nobodyThere }
 func (empty) Release()            {}
 
+func (empty) Next(ctx context.Context, _ *cluster.View) (*cluster.View, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
 func (empty) Wait(context.Context, bool) (*cluster.View, error) { return nil, cluster.ErrNoMembers }
 
 // catcher keeps what it gets.

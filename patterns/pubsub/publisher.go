@@ -151,7 +151,7 @@ const (
 func (p *publisher) send(o *fanout.Outgoing, what *fanout.Content, own []wire.Interest, except peer.ID, m mode) (left, lacking []*fanout.Receiver) {
 	p.enter()
 	defer p.Unlock()
-	if len(own) == 0 && except == "" {
+	if len(own) == 0 && except == "" && !o.Confirmed {
 		if left, done := repeat(p, o, what, m); done {
 			return left, nil
 		}
@@ -180,7 +180,7 @@ func (p *publisher) send(o *fanout.Outgoing, what *fanout.Content, own []wire.In
 			p.Tick()
 			continue
 		}
-		o.Tree = present(rs) > env.FanOut
+		o.Tree = present(rs) > env.FanOut && !o.Confirmed
 		p.Prepare(o, what, o.Origin)
 		if !p.Ticked && (o.Tree || !p.joins(rs[0], o)) {
 			p.Tick() // what was decided so far may not be true any more
@@ -261,7 +261,7 @@ func (p *publisher) joins(r *fanout.Receiver, o *fanout.Outgoing) bool {
 	}
 	p.Addressed(r, o.Count)
 	p.Count(fanout.Sent, o.Count)
-	o.Took++
+	o.Reached(r)
 	return true
 }
 
@@ -340,7 +340,7 @@ func (p *publisher) give(o *fanout.Outgoing, alone []*fanout.Receiver) (left []*
 			left = append(left, r)
 		}
 		if v == fanout.Sent {
-			o.Took++
+			o.Reached(r)
 		}
 	}
 	for _, b := range p.Touched {

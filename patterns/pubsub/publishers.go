@@ -272,12 +272,15 @@ func (l *listeners) await(ctx context.Context, b *env.Base) error {
 	default:
 		return &patterns.DeadlineError{Cause: err}
 	}
-	pause := env.Completing.Time / 20
-	for waited := pause; !l.watch.View().Complete && waited <= b.Over(env.Completing); waited += pause {
-		if !overlay.Sleep(ctx, b.Cfg.Clock, "pubsub.sleep", pause) {
-			break
+	if v := l.watch.View(); !v.Complete {
+		completing, cancel := overlay.WithTimeout(ctx, b.Cfg.Clock, "pubsub.complete", b.Over(env.Completing))
+		defer cancel()
+		for err = nil; err == nil && !v.Complete; {
+			v, err = l.watch.Next(completing, v)
 		}
 	}
-	l.ready.Store(true)
+	if ctx.Err() == nil { // else the next message waits, too
+		l.ready.Store(true)
+	}
 	return nil
 }
