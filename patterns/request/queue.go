@@ -97,8 +97,8 @@ const (
 // core without a clock or a lock. It keeps Concurrency requests running at
 // most, and has nobody wait while fewer are.
 //
-// It runs only what can end before its deadline, by what handlers took of late
-// (package-wide: see effort), and refuses at once what could not, so that others are asked
+// It runs only what can end before its deadline, by what handlers took of late (see
+// effort), and refuses at once what could not, so that others are asked
 // and no handler works for a caller that has given up. Requests are started in
 // their order. How many may wait is a matter of time, not of number: a request waits if
 // its turn comes soon enough. So a burst is absorbed as far as the deadlines allow.
@@ -193,10 +193,10 @@ func (q *queue) worthwhile(now int64, t *ticket) bool {
 
 // inTime says whether the turn of a request that has to wait comes soon enough.
 func (q *queue) inTime(now int64, t *ticket) bool {
-	left, e := t.left(now), &q.efforts[t.kind]
+	left := t.left(now)
 	// It surely ends in time if it takes no longer than the longest of late. Where those
 	// are much longer than others, it has a good chance if it keeps half of what it can spare.
-	spare := max(left-e.most(), (left-e.usual())/2)
+	spare := max(left-q.most(t), (left-q.efforts[t.kind].usual())/2)
 	if q.wait(now) <= spare {
 		q.patience = max(q.patience, spare)
 		return true
@@ -221,13 +221,25 @@ func (q *queue) shed(now int64, newest *ticket) (out []*ticket) {
 func (q *queue) givesWay(now int64, head, newest *ticket) bool {
 	left := head.left(now)
 	return head.deadline <= now || left < q.least(now, head) ||
-		q.overloaded && left < q.efforts[head.kind].most() && newest.left(now) >= q.efforts[newest.kind].most()
+		q.overloaded && left < q.most(head) && newest.left(now) >= q.most(newest)
+}
+
+// most is what a handler takes at most, by those that are remembered. What is kept needs
+// only begin in time: no caller waits for its end.
+func (q *queue) most(t *ticket) int64 {
+	if t.keep {
+		return 0
+	}
+	return q.efforts[t.kind].most()
 }
 
 // least is what a handler takes at least, by the last ones. Where all that run have begun
 // long ago, it takes as long as the youngest of them has: nothing else tells that handlers have become slow
 // before one has ended.
 func (q *queue) least(now int64, t *ticket) int64 {
+	if t.keep {
+		return 0
+	}
 	least := q.efforts[t.kind].least()
 	if q.running.n >= q.limits.Concurrency {
 		least = max(least, q.youngest(now))
