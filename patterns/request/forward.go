@@ -242,7 +242,7 @@ func (d *Delivery) over() {
 	s.mu.Lock()
 	var shed []*ticket
 	if d.queued && j.ticket.place == placeRunning {
-		_, shed = s.queue.finish(now, &j.ticket, false) // the next one was handed over long ago
+		_, shed = s.queue.finish(now, &j.ticket, didNotRun) // the next one was handed over long ago
 	} else if d.queued {
 		s.queue.withdraw(&j.ticket)
 	}

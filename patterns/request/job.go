@@ -35,7 +35,7 @@ type job struct {
 	forward *Delivery        // if the handler is elsewhere
 
 	ticket ticket // owned by the queue
-	ran    bool   // its handler did; owned by whoever works at it
+	took   int64  // ns of its handler, or didNotRun; owned by whoever works at it
 	ctx    jobContext
 
 	orphaned atomic.Bool // the session has ended that it came on
@@ -71,6 +71,7 @@ func (in *arrival) newJob(s *Server, r patterns.Request) *job {
 func (in *arrival) fill(j *job, s *Server, r patterns.Request) {
 	j.server, j.remote, j.id, j.number = s, s.peers.get(in.link.Peer()), in.request.ID, s.jobs.Add(1)
 	j.sealed, j.far, j.binding, j.request = in.sealed, in.far != nil, in.binding, r
+	j.took = didNotRun
 	keep := keeps(r.Pattern) && s.forward == nil
 	j.ctx.clock, j.ctx.deadline, j.ctx.endless = s.cfg.Clock, in.deadline, keep
 	j.ticket = ticket{job: j, size: in.size, deadline: never, kind: kindOf(r.Pattern), keep: keep}
@@ -268,10 +269,10 @@ func (j *job) handle() (now int64) {
 		j.done(began)
 		return began
 	}
-	j.ran = true
 	r := j.call()
 	s.turns.Take("request.done", j.number)
 	now = s.now()
+	j.took = now - began
 	if j.keeps() {
 		j.forget()
 		s.mu.Lock()

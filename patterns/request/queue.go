@@ -93,6 +93,9 @@ const (
 	probeEvery = int64(time.Second)
 )
 
+// didNotRun is the time that a request took that no handler has seen.
+const didNotRun = -1
+
 // queue decides which requests a member runs, keeps waiting, or refuses: a pure
 // core without a clock or a lock. It keeps Concurrency requests running at
 // most, and has nobody wait while fewer are.
@@ -160,13 +163,13 @@ func (q *queue) offer(now int64, t *ticket) (v verdict, out []*ticket) {
 	return v, out
 }
 
-// finish notes that a running request is over, and whether its handler ran. It returns
-// the request that runs in its place, if any.
-func (q *queue) finish(now int64, t *ticket, ran bool) (next *ticket, out []*ticket) {
+// finish notes that a running request is over, and how long its handler took, didNotRun if
+// none ran. It returns the request that runs in its place, if any.
+func (q *queue) finish(now int64, t *ticket, took int64) (next *ticket, out []*ticket) {
 	q.running.remove(t)
 	t.place = placeDone
-	if ran {
-		q.efforts[t.kind].learn(now - t.began)
+	if took != didNotRun {
+		q.efforts[t.kind].learn(took)
 		q.probeAt = now + probeEvery
 	}
 	out = q.shed(now, q.waiting.last)
@@ -182,7 +185,7 @@ func (q *queue) finish(now int64, t *ticket, ran bool) (next *ticket, out []*tic
 // worthwhile says whether a request is started for which there is a place. If nothing
 // runs, it is, in any case: otherwise a member that was slow would never learn that it is not.
 func (q *queue) worthwhile(now int64, t *ticket) bool {
-	if t.left(now) < q.least(now, t) && q.running.n > 0 {
+	if t.left(now) < q.least(t) && q.running.n > 0 {
 		if now < q.probeAt {
 			return false
 		}
@@ -220,7 +223,7 @@ func (q *queue) shed(now int64, newest *ticket) (out []*ticket) {
 // work, it may be and the newest will not.
 func (q *queue) givesWay(now int64, head, newest *ticket) bool {
 	left := head.left(now)
-	return head.deadline <= now || left < q.least(now, head) ||
+	return head.deadline <= now || left < q.least(head) ||
 		q.overloaded && left < q.most(head) && newest.left(now) >= q.most(newest)
 }
 
@@ -233,26 +236,18 @@ func (q *queue) most(t *ticket) int64 {
 	return q.efforts[t.kind].most()
 }
 
-// least is what a handler takes at least, by the last ones. Where all that run have begun
-// long ago, it takes as long as the youngest of them has: nothing else tells that handlers have become slow
-// before one has ended.
-func (q *queue) least(now int64, t *ticket) int64 {
+// least is what a handler takes at least, by the last ones.
+func (q *queue) least(t *ticket) int64 {
 	if t.keep {
 		return 0
 	}
-	least := q.efforts[t.kind].least()
-	if q.running.n >= q.limits.Concurrency {
-		least = max(least, q.youngest(now))
-	}
-	return least
+	return q.efforts[t.kind].least()
 }
-
-// youngest is for how long the last one that was started has been running.
-func (q *queue) youngest(now int64) int64 { return now - q.running.last.began }
 
 // wait is how long a request that comes now waits, while all places are taken. Those
 // that run end one after the other, from the oldest to the youngest, and again when
-// those have ended that take their places.
+// those have ended that take their places. If even the youngest runs for longer than any
+// that is remembered, handlers have become slow, and nothing else tells that before one ends.
 func (q *queue) wait(now int64) int64 {
 	places, ahead := int64(q.limits.Concurrency), int64(q.waiting.n)
 	first, last := q.rest(now, q.running.first), q.rest(now, q.running.last)
@@ -260,7 +255,12 @@ func (q *queue) wait(now int64) int64 {
 	if ahead < places {
 		return turn
 	}
-	return turn + ahead/places*max(q.work()/ahead, q.youngest(now))
+	each := q.work() / ahead
+	youngest := now - q.running.last.began
+	if most := q.efforts[q.running.last.kind].most(); most > 0 && youngest > most {
+		each = max(each, youngest)
+	}
+	return turn + ahead/places*each
 }
 
 // rest is for how long a request that runs will go on.

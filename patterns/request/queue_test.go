@@ -161,7 +161,7 @@ func TestQueueRunsWaitsAndRefuses(t *testing.T) {
 					require.Equal(t, r.verdict, v, "round %d", i)
 				case r.finish:
 					var next *ticket
-					next, expired = q.finish(r.now, q.running.first, false)
+					next, expired = q.finish(r.now, q.running.first, didNotRun)
 					require.Equal(t, tickets[r.next], next, "round %d", i)
 				case r.withdraw != "":
 					require.Equal(t, r.out, q.withdraw(tickets[r.withdraw]), "round %d", i)
@@ -255,7 +255,7 @@ func TestQueueAgreesWithASimpleOne(t *testing.T) {
 				leave(expired...)
 			case 3:
 				if q.running.n > 0 {
-					next, expired := q.finish(now, q.running.first, false)
+					next, expired := q.finish(now, q.running.first, didNotRun)
 					require.Same(t, simple.finish(now), next)
 					leave(expired...)
 				}

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/patterns"
-	"github.com/arke-mesh/arke/patterns/request"
 )
 
 // outcomes sends n messages at once and counts what becomes of them.

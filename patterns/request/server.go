@@ -187,7 +187,7 @@ func (s *Server) settleLocked() {
 // next ends a running job's turn and returns the one that runs in its place.
 func (s *Server) next(j *job, now int64) *job {
 	s.mu.Lock()
-	t, shed := s.queue.finish(now, &j.ticket, j.ran)
+	t, shed := s.queue.finish(now, &j.ticket, j.took)
 	s.settleLocked()
 	s.mu.Unlock()
 	s.shed(shed, now)

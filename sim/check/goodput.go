@@ -103,7 +103,7 @@ func (g *goodput) measure(m *registrations, cluster string, found func(work stri
 	for work, l := range lasts {
 		for from := plus(l.from, length); minus(l.until, from) >= length*9/10; from = plus(from, length) {
 			w := span{from, plus(from, length)}
-			if next := g.asked[g.first(from)].at; next >= w.until {
+			if next := g.asked[g.first(from)].at; minus(next, from) >= length {
 				from = plus(from, minus(next, from)/length*length-length)
 				continue
 			}
