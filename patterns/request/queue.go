@@ -185,12 +185,13 @@ func (q *queue) finish(now int64, t *ticket, took int64) (next *ticket, out []*t
 // worthwhile says whether a request is started for which there is a place. If nothing
 // runs, it is, in any case: otherwise a member that was slow would never learn that it is not.
 func (q *queue) worthwhile(now int64, t *ticket) bool {
-	if t.left(now) < q.least(t) && q.running.n > 0 {
-		if now < q.probeAt {
-			return false
-		}
-		q.probeAt = now + probeEvery
+	if t.left(now) >= q.least(t) {
+		return true
 	}
+	if q.running.n > 0 && now < q.probeAt {
+		return false
+	}
+	q.probeAt = now + probeEvery
 	return true
 }
 

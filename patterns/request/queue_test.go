@@ -190,6 +190,9 @@ func (q *simpleQueue) offer(now int64, t *ticket) verdict {
 		q.running++
 		return verdictRun
 	}
+	for len(q.waiting) > 0 && q.waiting[0].deadline <= now {
+		q.waiting = q.waiting[1:]
+	}
 	if q.room(t) != verdictWait {
 		q.waiting = slices.DeleteFunc(q.waiting, func(t *ticket) bool { return t.deadline <= now })
 	}
