@@ -250,9 +250,15 @@ func (q *queue) least(t *ticket) int64 {
 // those have ended that take their places. If even the youngest runs for longer than any
 // that is remembered, handlers have become slow, and nothing else tells that before one ends.
 func (q *queue) wait(now int64) int64 {
+	if q.probeAt == 0 { // no handler has ended here: none ever does where others have them
+		return 0
+	}
 	places, ahead := int64(q.limits.Concurrency), int64(q.waiting.n)
-	first, last := q.rest(now, q.running.first), q.rest(now, q.running.last)
-	turn := first + (last-first)*(ahead%places)/places
+	t := q.running.first
+	for range ahead % places {
+		t = t.next
+	}
+	turn := q.rest(now, t)
 	if ahead < places {
 		return turn
 	}
