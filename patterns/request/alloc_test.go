@@ -77,7 +77,6 @@ func (w *wireless) Release()                                                {}
 func (w *wireless) Peer() peer.ID                                           { return w.other }
 func (w *wireless) Session() uint64                                         { return 1 }
 func (w *wireless) Suspect() bool                                           { return false }
-func (w *wireless) RTT() time.Duration                                      { return 0 }
 func (w *wireless) Last(f func()) bool                                      { return w.last != nil && w.last(f) }
 
 func (w *wireless) Withdraw(overlay.Receipt) bool     { return false }

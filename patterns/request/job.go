@@ -77,7 +77,9 @@ func (in *arrival) fill(j *job, s *Server, r patterns.Request) {
 	j.ticket = ticket{job: j, size: in.size, deadline: never, kind: kindOf(r.Pattern), keep: keep}
 	if !in.deadline.IsZero() {
 		j.ticket.deadline = int64(in.deadline.Sub(s.start))
-		j.ticket.back = int64(in.link.RTT() / 2)
+		if l, ok := in.link.(interface{ RTT() time.Duration }); ok { // a leaf's relay is near
+			j.ticket.back = int64(l.RTT() / 2)
+		}
 	}
 	if keep {
 		j.request.Deadline = time.Time{}

@@ -31,7 +31,6 @@ type Link interface {
 	Peer() peer.ID
 	Session() uint64
 	Suspect() bool
-	RTT() time.Duration // 0 = not measured yet
 	Open(addrs []string)
 	Hold() (release func())
 	Send(lane overlay.Lane, k wire.Kind, parts ...[]byte) (overlay.Receipt, error)

@@ -62,8 +62,6 @@ type calm struct{}
 
 func (calm) Suspect() bool { return false }
 
-func (calm) RTT() time.Duration { return 0 }
-
 func (calm) Open([]string) {}
 
 func (calm) Last(func()) bool { return false }

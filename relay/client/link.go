@@ -120,9 +120,6 @@ func (l *link) Session() uint64 {
 // is asked of it.
 func (l *link) Suspect() bool { return false }
 
-// RTT implements request.Link: the relay is on the same machine.
-func (l *link) RTT() time.Duration { return 0 }
-
 // Hold implements request.Link: the relay's life is always of interest.
 func (l *link) Hold() (release func()) { return func() {} }
 
