@@ -21,7 +21,8 @@ var (
 	ErrNoMembers = patterns.ErrNoMembers
 
 	// ErrOverloaded is returned when every member that was asked refused
-	// because its queue is full. No handler ran.
+	// because its queue is full, or because it could not have replied before the
+	// deadline. No handler ran.
 	ErrOverloaded = patterns.ErrOverloaded
 
 	// ErrUnreachable is returned when no member could be reached, or nobody

@@ -105,7 +105,9 @@ func LogTo(l *slog.Logger) AttachOption {
 }
 
 // ServeOption sets a limit of one member. A member refuses at once what exceeds a
-// limit, and counts it. The caller gets ErrOverloaded or ErrTooLarge.
+// limit, and counts it. The caller gets ErrOverloaded or ErrTooLarge. Whatever the
+// limits, a member refuses what it could not do before the deadline, by what its handlers
+// took of late.
 type ServeOption func(*serveOptions)
 
 type serveOptions struct{ limits patterns.Limits }

@@ -72,7 +72,8 @@ func (c *Conn) Survey(ctx context.Context, cluster string, m Message, opts ...Su
 }
 
 // Push sends m to one member of the cluster and returns when the member's queue
-// has it. There is no reply. Errors are those of Request.
+// has it. There is no reply. The deadline of ctx is how long m is worth handling: a
+// member whose handler would not begin before refuses m. Errors are those of Request.
 func (c *Conn) Push(ctx context.Context, cluster string, m Message, opts ...RequestOption) error {
 	return about(cluster, c.m.Push(ctx, cluster, innerMessage(m), collect(opts).inner...))
 }

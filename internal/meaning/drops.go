@@ -127,6 +127,7 @@ func dropsOfPatterns() []Entry {
 		{Name: "request.too_large", Means: "Messages beyond a limit: not sent, or refused by the member."},
 		{Name: "request.queue_length", Means: "Refused: the member's queue has as many messages as it may."},
 		{Name: "request.queue_bytes", Means: "Refused: the member's queue has as many bytes as it may."},
+		{Name: "request.no_time", Means: "Refused: by what the member's handlers take, the message could not be handled before its deadline."},
 		{Name: "request.workers", Means: "Refused: no worker is free in the whole node."},
 		{Name: "request.draining", Means: "Refused: the member is leaving."},
 		{Name: "request.expired", Means: "Thrown away unhandled: the deadline has passed."},
