@@ -75,7 +75,8 @@ func TestAnErrorOfACallNamesItsCluster(t *testing.T) {
 
 func TestClosingASubscriptionThatNobodyReadsDoesNotWait(t *testing.T) {
 	// This test publishes to a subscription without a loop, and closes it with a
-	// context that does not end. A loop that follows ends at once.
+	// context that does not end. A loop that follows ends at once, and the messages
+	// count as missed.
 	ctx, c := context.Background(), pair()[0]
 	sub, err := c.Subscribe(ctx, "unread.*")
 	require.NoError(t, err)
@@ -87,6 +88,7 @@ func TestClosingASubscriptionThatNobodyReadsDoesNotWait(t *testing.T) {
 	for range sub.Messages() {
 		require.Fail(t, "something came")
 	}
+	require.Equal(t, arke.SubscriptionStatus{Missed: 10}, sub.Status())
 }
 
 func TestALoopGetsWhatWasPublishedBeforeShutdownAndThenEnds(t *testing.T) {

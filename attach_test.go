@@ -28,9 +28,17 @@ func startRelay(t *testing.T, token string) *relay.Relay {
 	t.Helper()
 	text, err := node.NewNetwork("test")
 	require.NoError(t, err)
+	r, _ := relayOf(t, text, token)
+	return r
+}
+
+// relayOf is startRelay in a network that there is, and returns the addresses of the
+// relay's node.
+func relayOf(t *testing.T, text []byte, token string, seeds ...string) (*relay.Relay, []string) {
+	t.Helper()
 	network, err := security.ParseNetworkFile(text)
 	require.NoError(t, err)
-	n, err := inner.New(inner.Config{Network: network, Listen: []string{"127.0.0.1:0"}, NoMDNS: true})
+	n, err := inner.New(inner.Config{Network: network, Listen: []string{"127.0.0.1:0"}, NoMDNS: true, Seeds: seeds})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Start(t.Context()))
@@ -38,7 +46,11 @@ func startRelay(t *testing.T, token string) *relay.Relay {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	require.NoError(t, r.Start(t.Context()))
-	return r
+	var addrs []string
+	for _, a := range n.Addrs() {
+		addrs = append(addrs, a+"/p2p/"+n.Self().String())
+	}
+	return r, addrs
 }
 
 // buffer is a bytes.Buffer for several goroutines.

@@ -21,7 +21,8 @@ var (
 	ErrNoMembers = patterns.ErrNoMembers
 
 	// ErrOverloaded is returned when every member that was asked refused
-	// because its queue is full. No handler ran.
+	// because its queue is full, or because it could not have replied before the
+	// deadline. No handler ran.
 	ErrOverloaded = patterns.ErrOverloaded
 
 	// ErrUnreachable is returned when no member could be reached, or nobody
@@ -41,6 +42,12 @@ var (
 
 	// ErrClosed is returned after Shutdown or Close has begun. No handler ran.
 	ErrClosed = patterns.ErrClosed
+
+	// ErrPeerClosed is returned by what sends on a tunnel, or writes to a connection,
+	// that the other side has closed. It matches syscall.EPIPE and io.ErrClosedPipe. If
+	// the other side did not read all that was sent, the error says so, and matches
+	// syscall.ECONNRESET, too.
+	ErrPeerClosed = patterns.ErrPeerClosed
 
 	// ErrWouldBlock is returned by TryPublish and Tunnel.TrySend when they
 	// would have to wait. Nothing was sent.

@@ -108,8 +108,10 @@ type Service struct {
 	Broadcast func(ctx context.Context, r *Request)
 	// Tunnel uses a tunnel and returns when it needs it no longer. If it returns
 	// nil, the tunnel ends in good order. If it returns an error, Arke resets the
-	// tunnel with the error's text, and with the code of a *RemoteError. ctx ends
-	// with the tunnel.
+	// tunnel with the error's text, and with the code of a *RemoteError. What was not
+	// received when it returns is dropped, and the caller learns that. ctx ends
+	// with the tunnel: once both sides have ended and the handler has received all, or
+	// at once if the tunnel is reset or interrupted.
 	Tunnel func(ctx context.Context, t *Tunnel) error
 }
 

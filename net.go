@@ -17,6 +17,10 @@ import (
 // leave the cluster. Connections that were accepted go on. Addr returns the cluster's
 // name. Its network is "arke".
 //
+// A connection that was accepted lasts until its Close, also if the caller has closed it
+// before: Read returns io.EOF after the last byte. RemoteAddr is the peer id of the
+// caller's node. Connections that were not accepted when the listener closes are reset.
+//
 // Listen fails after 5 s. Its errors are those of Serve.
 func (c *Conn) Listen(cluster string, opts ...ServeOption) (net.Listener, error) {
 	l := &listener{conn: c, cluster: cluster, came: make(chan net.Conn), shut: make(chan struct{})}
@@ -35,6 +39,11 @@ func (c *Conn) Listen(cluster string, opts ...ServeOption) (net.Listener, error)
 // Dial connects to one member of the cluster, as OpenTunnel does. ctx bounds only
 // the connecting. The member is a program that listens (Listen), or a TCP service
 // behind `arke expose`.
+//
+// The errors of the net.Conn are those of a Tunnel, os.ErrDeadlineExceeded and
+// net.ErrClosed. After the member's Close, Write returns ErrPeerClosed. If the member did
+// not read all that was written, Read returns it, too, instead of io.EOF; then it matches
+// syscall.ECONNRESET.
 func (c *Conn) Dial(ctx context.Context, cluster string, opts ...RequestOption) (net.Conn, error) {
 	t, err := c.m.OpenTunnel(ctx, cluster, patterns.Message{}, collect(opts).inner...)
 	if err != nil {
@@ -68,17 +77,14 @@ type listener struct {
 	shut    chan struct{} // closed: nothing is accepted any more
 }
 
-// take has one tunnel, for as long as it lasts.
-func (l *listener) take(ctx context.Context, t *Tunnel) error {
-	s := &stream{conn.New(t.inner)}
+// take keeps one tunnel until it is accepted. One that the caller has closed meanwhile
+// is still to be read.
+func (l *listener) take(_ context.Context, t *Tunnel) error {
 	select {
-	case l.came <- s:
-		<-ctx.Done()
+	case l.came <- &stream{conn.Accept(t.inner)}:
 		return nil
 	case <-l.shut:
 		return &RemoteError{Cluster: l.cluster, Message: "the listener is closed"}
-	case <-ctx.Done():
-		return nil
 	}
 }
 

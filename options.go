@@ -92,8 +92,9 @@ func RelayWait(d time.Duration) AttachOption {
 }
 
 // OnLost sets a function that is called for each message that Publish or TryPublish
-// accepted and that was lost before it was published. f gets the relay's reason, or
-// ErrInterrupted if the message was lost with the relay. f must not block.
+// accepted and that may not have been published. With the relay's reason it was not. With
+// ErrInterrupted the relay was lost, and may have published it before: the number of such
+// calls is an upper bound of what was lost. f must not block.
 func OnLost(f func(error)) AttachOption {
 	return attachOption(func(o *attachOptions) { o.client.Refused = func(err error) { f(outward(err)) } })
 }
@@ -104,7 +105,9 @@ func LogTo(l *slog.Logger) AttachOption {
 }
 
 // ServeOption sets a limit of one member. A member refuses at once what exceeds a
-// limit, and counts it. The caller gets ErrOverloaded or ErrTooLarge.
+// limit, and counts it. The caller gets ErrOverloaded or ErrTooLarge. Whatever the
+// limits, a member refuses what it could not do before the deadline, by what its handlers
+// took of late.
 type ServeOption func(*serveOptions)
 
 type serveOptions struct{ limits patterns.Limits }
@@ -237,8 +240,11 @@ type PublishOption func(*publishOptions)
 
 type publishOptions struct{ inner []patterns.PublishOption }
 
-// Confirm sets nodes to the number of nodes that accepted the message. Without it,
-// Publish through a relay does not wait for an answer of the relay.
+// Confirm sets nodes to the number of nodes that acknowledged the message: 0 and no error
+// say that nobody listens. Publish waits for each node that listens, and sends to each
+// directly. If Publish returns ErrInterrupted or a DeadlineError, nodes is what is certain,
+// and further nodes may have the message. A node whose matching patterns all begin with a
+// wildcard is not counted. TryPublish does not confirm.
 func Confirm(nodes *int) PublishOption {
 	return func(o *publishOptions) { o.inner = append(o.inner, patterns.Confirm(nodes)) }
 }
@@ -252,8 +258,9 @@ type subscribeOptions struct {
 }
 
 // QueueGroup makes the subscription one of a group with that name: each message
-// goes to one subscription of the group, on any node. All of them must have the
-// same pattern.
+// goes to one subscription of the group, on any node. A group is one of its name and its
+// pattern: where subscriptions of one name have several patterns that match a message, one
+// subscription of each pattern gets it, as in NATS.
 func QueueGroup(name string) SubscribeOption {
 	return func(o *subscribeOptions) { o.inner.Queue = name }
 }
@@ -276,7 +283,9 @@ func Signed() SubscribeOption {
 
 // Buffer bounds the messages that wait for the subscriber, in messages and in
 // bytes. Default 4,096 and 16 MiB. 0 means the default. An empty buffer has room for
-// a message of any size.
+// a message of any size. The buffer of an attached program is in the program; before it the
+// relay holds 16 MiB for all of the program's subscriptions, unless it is configured
+// otherwise. Messages beyond that are a gap, with GapRelay, whatever the buffer's size.
 func Buffer(messages, bytes int) SubscribeOption {
 	return func(o *subscribeOptions) { o.inner.QueueLength, o.inner.QueueBytes = messages, bytes }
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"iter"
 	"sync"
+	"sync/atomic"
 
 	"github.com/arke-mesh/arke/internal/wire/header"
 	"github.com/arke-mesh/arke/patterns"
@@ -73,7 +74,16 @@ type Subscription struct {
 func (s *Subscription) Pattern() string { return s.inner.Pattern() }
 
 // Status returns the counts since Subscribe.
-func (s *Subscription) Status() SubscriptionStatus { return SubscriptionStatus(s.inner.Status()) }
+func (s *Subscription) Status() SubscriptionStatus {
+	if s.loop == nil {
+		return SubscriptionStatus(s.inner.Status())
+	}
+	unread := s.loop.unread.Load() // first: inner has counted them as delivered before
+	status := SubscriptionStatus(s.inner.Status())
+	status.Delivered -= unread
+	status.Missed += unread
+	return status
+}
 
 // Messages returns the messages, for a loop:
 //
@@ -156,6 +166,8 @@ type loop struct {
 	gone  chan struct{} // closed: nobody takes anything any more
 	ended chan struct{} // closed: nothing comes any more
 
+	unread atomic.Uint64 // messages that no loop has taken
+
 	mu      sync.Mutex
 	readers int  // guarded by mu; loops that run
 	closing bool // guarded by mu
@@ -188,6 +200,9 @@ func (l *loop) give(e event) {
 	select {
 	case l.next <- e:
 	case <-l.gone:
+		if e.gap == nil {
+			l.unread.Add(1)
+		}
 	}
 }
 

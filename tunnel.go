@@ -36,7 +36,8 @@ func (t *Tunnel) Info() TunnelInfo {
 
 // Send sends one message and returns when all of it is on its way. The caller still
 // owns body. If the other side does not read, Send waits until ctx ends. If part
-// of the message was sent by then, the tunnel is reset.
+// of the message was sent by then, the tunnel is reset. After the other side's Close the
+// error is ErrPeerClosed.
 func (t *Tunnel) Send(ctx context.Context, body []byte) error {
 	return outward(t.inner.Send(ctx, body))
 }
@@ -81,13 +82,17 @@ func (t *Tunnel) Reset(code Code, text string) error {
 	return outward(t.inner.Reset(patterns.Code(code), text))
 }
 
-// Close does what CloseSend does, and drops the messages that still arrive. It does
-// not wait. A second call does nothing.
+// Close does what CloseSend does, and drops the messages that were not received, or
+// still arrive. The other side learns that: its Send returns ErrPeerClosed, and so does
+// its Err if messages were dropped. Close does not wait. A second call does nothing.
+// Call it when the tunnel is not needed any more: a tunnel with messages that nobody
+// receives is kept, and Shutdown waits for it.
 func (t *Tunnel) Close() error { return outward(t.inner.Close()) }
 
-// Done is closed when both directions have ended.
+// Done is closed when both directions have ended and all that came was received.
 func (t *Tunnel) Done() <-chan struct{} { return t.inner.Done() }
 
 // Err returns why the tunnel ended, once Done is closed. It is nil if the tunnel ended
-// in good order.
+// in good order, and ErrPeerClosed if the other side closed without having received all
+// messages.
 func (t *Tunnel) Err() error { return outward(t.inner.Err()) }

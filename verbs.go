@@ -72,7 +72,8 @@ func (c *Conn) Survey(ctx context.Context, cluster string, m Message, opts ...Su
 }
 
 // Push sends m to one member of the cluster and returns when the member's queue
-// has it. There is no reply. Errors are those of Request.
+// has it. There is no reply. The deadline of ctx is how long m is worth handling: a
+// member whose handler would not begin before refuses m. Errors are those of Request.
 func (c *Conn) Push(ctx context.Context, cluster string, m Message, opts ...RequestOption) error {
 	return about(cluster, c.m.Push(ctx, cluster, innerMessage(m), collect(opts).inner...))
 }
@@ -89,10 +90,10 @@ func (c *Conn) Broadcast(ctx context.Context, cluster string, m Message) (Broadc
 // Publish sends m to every subscription whose pattern matches the topic. It
 // returns when the message is on its way. If a queue is full, it waits for room until
 // ctx ends. It is no error if nobody listens. The option Confirm says how many nodes
-// accepted the message. Headers and body have at most 1 MiB.
+// acknowledged the message. Headers and body have at most 1 MiB.
 //
-// Errors match ErrTopic, ErrTooLarge, ErrUnreachable, ErrUnauthorized, ErrClosed
-// or the error of ctx.
+// Errors match ErrTopic, ErrTooLarge, ErrUnreachable, ErrUnauthorized, ErrClosed, the error
+// of ctx or, with Confirm, ErrInterrupted.
 func (c *Conn) Publish(ctx context.Context, topic string, m Message, opts ...PublishOption) error {
 	return outward(c.m.Publish(ctx, topic, innerMessage(m), collect(opts).inner...))
 }
@@ -104,8 +105,10 @@ func (c *Conn) TryPublish(topic string, m Message, opts ...PublishOption) error 
 }
 
 // Subscribe listens to the topics that match the pattern. Read the messages with
-// a loop over Subscription.Messages. Subscribe returns when the network knows of the
-// subscription: messages that are published afterwards arrive. ctx bounds only that.
+// a loop over Subscription.Messages. Subscribe returns when the nodes that publish on the
+// first word of the pattern know of the subscription: messages that are published afterwards
+// arrive, or are a gap. A node that can't be reached, or does not answer for a second, is
+// not waited for. ctx bounds only that.
 //
 // Errors match ErrTopic, ErrTooMany, ErrUnreachable, ErrClosed or the error of ctx.
 func (c *Conn) Subscribe(ctx context.Context, pattern string, opts ...SubscribeOption) (*Subscription, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/arke-mesh/arke/internal/pace"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
@@ -21,6 +22,9 @@ import (
 type anchor struct {
 	*base
 	prove func(id security.ClusterID, key, proof []byte, p peer.ID) error
+
+	began  time.Time // of what checks are counted from
+	checks *pace.Meters[peer.ID]
 
 	holders
 	sharding
@@ -40,7 +44,9 @@ func (a *anchor) receive(now time.Time, from peer.ID, m message) {
 	case *watchMsg:
 		a.watch(now, from, m)
 	case *unwatchMsg:
-		a.unwatch(from, m.cid)
+		a.unwatch(now, from, m.cid)
+	case *seenMsg:
+		a.seen(now, from, m)
 	case *hintMsg:
 		a.hint(now, from, m)
 	}
@@ -116,12 +122,19 @@ func (a *anchor) admitLease(now time.Time, from peer.ID, m *registerMsg) wire.Re
 	if n, lacks := a.roomForLease(from, old == nil, grow); lacks && n.of == "" {
 		return wire.Refusal_FULL
 	}
-	if refusal := a.checkProof(b, from, m.cid, m.key, m.proof); refusal != wire.Refusal_NONE {
-		return refusal
-	}
 	// The one that is held was verified when it came.
-	if l := m.lease(from); (old == nil || !old.says(&l)) && a.check(m.cid, &l) != nil {
-		return wire.Refusal_BAD_SIGNATURE
+	if l := m.lease(from); old == nil || !old.says(&l) {
+		if refusal := a.examine(now, from, func() wire.Refusal {
+			if refusal := a.checkProof(b, from, m.cid, m.key, m.proof); refusal != wire.Refusal_NONE {
+				return refusal
+			}
+			if a.check(m.cid, &l) != nil {
+				return wire.Refusal_BAD_SIGNATURE
+			}
+			return wire.Refusal_NONE
+		}); refusal != wire.Refusal_NONE {
+			return refusal
+		}
 	}
 	if old == nil && !m.below && a.crowds(b) {
 		b.reshard(true)
@@ -155,14 +168,30 @@ func (a *anchor) yieldLease(n need) {
 }
 
 // yieldWatch does the same with a watch.
-func (a *anchor) yieldWatch(n need) {
+func (a *anchor) yieldWatch(now time.Time, n need) {
 	if n.in == nil {
 		g := a.guests[n.of]
 		n.in = g.bookWith(a.rng.roll(len(g.books)), func(b *book) bool { return b.watchOf(n.of) != nil })
 	}
 	a.drops.Inc(dropRefused.because(wire.Refusal_YIELDED))
 	a.out.send(n.of, &snapshotMsg{cid: n.in.cid(), seq: n.in.watchOf(n.of).seq, refusal: wire.Refusal_YIELDED})
-	a.unwatch(n.of, n.in.cid())
+	a.unwatch(now, n.of, n.in.cid())
+}
+
+// examine makes a check for a peer, unless it has had more than its share made: then it
+// is refused as if there were no room.
+func (a *anchor) examine(now time.Time, from peer.ID, check func() wire.Refusal) wire.Refusal {
+	at := int64(now.Sub(a.began))
+	if from != a.self && !a.checks.Open(from, at) {
+		return wire.Refusal_FULL
+	}
+	refusal := check()
+	price := int64(1)
+	if refusal != wire.Refusal_NONE {
+		price = falsePrice
+	}
+	a.checks.Take(from, at, price)
+	return refusal
 }
 
 // checkProof verifies a proof unless the peer has shown a good one: who holds the key of
@@ -200,6 +229,9 @@ func (a *anchor) put(b *book, from peer.ID, m *registerMsg) *heldLease {
 	if !same {
 		b.upsert(told.leaseKey)
 		a.touch(b)
+		if m.announce {
+			b.announce(told.leaseKey)
+		}
 	}
 	return l
 }
@@ -257,18 +289,21 @@ func (a *anchor) down(now time.Time, p peer.ID) {
 			a.remove(b, leases...)
 			b.authority.wait().orphaned = now
 		}
-		a.unwatch(p, b.cid())
+		a.unwatch(now, p, b.cid())
 		a.exit(p, b)
 	}
 }
 
 // suspected notes that p misses heartbeats, or no longer does.
-func (a *anchor) suspected(p peer.ID, on bool) {
+func (a *anchor) suspected(now time.Time, p peer.ID, on bool) {
 	g := a.guests[p]
 	if g == nil {
 		return
 	}
 	for _, b := range g.books {
+		if on {
+			a.excuse(now, b, b.watchOf(p))
+		}
 		for _, l := range b.of(p) {
 			if l.suspect != on {
 				l.suspect = on
@@ -314,7 +349,7 @@ func (a *anchor) watch(now time.Time, from peer.ID, m *watchMsg) {
 func (a *anchor) admitWatch(now time.Time, from peer.ID, m *watchMsg) wire.Refusal {
 	b := a.books.get(m.cid)
 	if b != nil && b.watchOf(from) != nil {
-		return a.checkProof(b, from, m.cid, m.key, m.proof)
+		return wire.Refusal_NONE // it has proven that it holds the key
 	}
 	if from != a.self && a.finder.far(now, m.cid) {
 		return wire.Refusal_FAR
@@ -323,16 +358,18 @@ func (a *anchor) admitWatch(now time.Time, from peer.ID, m *watchMsg) wire.Refus
 	if lacks && n.of == "" {
 		return wire.Refusal_FULL
 	}
-	if refusal := a.checkProof(b, from, m.cid, m.key, m.proof); refusal != wire.Refusal_NONE {
+	if refusal := a.examine(now, from, func() wire.Refusal {
+		return a.checkProof(b, from, m.cid, m.key, m.proof)
+	}); refusal != wire.Refusal_NONE {
 		return refusal
 	}
 	for ; lacks && n.of != ""; n, lacks = a.roomForWatch(b, from) {
-		a.yieldWatch(n)
+		a.yieldWatch(now, n)
 	}
 	return wire.Refusal_NONE
 }
 
-func (a *anchor) unwatch(from peer.ID, cid security.ClusterID) {
+func (a *anchor) unwatch(now time.Time, from peer.ID, cid security.ClusterID) {
 	b := a.books.get(cid)
 	if b == nil {
 		return
@@ -341,6 +378,7 @@ func (a *anchor) unwatch(from peer.ID, cid security.ClusterID) {
 	if w == nil {
 		return
 	}
+	a.excuse(now, b, w)
 	a.guests[from].count(-1, true, watchSum(cid, w.seq))
 	a.watches--
 	a.exit(from, b)
@@ -431,6 +469,7 @@ func (a *anchor) flush(now time.Time) {
 		a.review(now, b)
 		a.plans.plan(b, b.authority.next())
 		b.tell(now, a.out, settled, a.deputies)
+		a.await(now, b)
 		if b.idle() {
 			a.close(now, b)
 		}
@@ -465,6 +504,7 @@ func (a *anchor) tick(now time.Time) {
 				a.plans.plan(b, w.gap)
 			}
 		}
+		a.confirm(now, b)
 		if b.sharded || due(b.authority.next(), now) {
 			a.touch(b)
 		} else {

@@ -36,6 +36,10 @@ type audience struct {
 	resend   bool           // some watcher lost a message
 	// resharded says that the id is sharded, or no longer is; members have to be told as well.
 	resharded bool
+
+	announced     []leaseKey // of those upserted: their nodes wait until the watchers know
+	announcements []announcement
+	number        uint64 // of the last one
 }
 
 // cid is the id that the book is about.
@@ -64,6 +68,7 @@ func (b *book) watchers() []*remoteWatch {
 func (b *book) admit(w *remoteWatch) {
 	i, _ := b.findWatch(w.peer)
 	u := b.public()
+	w.seen = u.number
 	u.watchers = slices.Insert(u.watchers, i, w)
 }
 
@@ -90,6 +95,7 @@ type remoteWatch struct {
 	peer   peer.ID
 	seq    uint64    // of its Watch
 	number uint64    // of the last Delta
+	seen   uint64    // number of the last announcement that it has seen, or is not waited for to see
 	gap    time.Time // a message was lost: when to make it watch again; zero = none was
 }
 
@@ -174,10 +180,14 @@ func (b *book) snapshot(out *outbox, w *remoteWatch, settled bool) {
 	}
 	all := parts(leases)
 	for i, part := range all {
-		out.send(w.peer, &snapshotMsg{
+		m := &snapshotMsg{
 			cid: b.cid(), seq: w.seq, leases: part, more: i < len(all)-1,
 			settled: settled, sharded: b.sharded, anchors: b.authority.anchorSet.anchors,
-		})
+		}
+		if !m.more && w.seen < b.audience.number { // it watches again, and is waited for
+			m.announcement = b.audience.number
+		}
+		out.send(w.peer, m)
 	}
 }
 
@@ -207,7 +217,7 @@ func (b *book) tell(now time.Time, out *outbox, settled bool, deputies int) {
 		b.provoke(now, out)
 	}
 	b.touched = false
-	if u := b.audience; len(u.watchers) > 0 {
+	if u := b.audience; len(u.watchers)+len(u.announced) > 0 {
 		u.upserted, u.removed, u.resend, u.resharded = nil, nil, false, false
 	} else {
 		b.audience = nil
@@ -222,8 +232,12 @@ func (b *book) deltas(out *outbox, n *audience, reanchor bool) {
 	}
 	removed := slices.Collect(slices.Chunk(n.removed, maxPart))
 	groups := parts(upserted)
-	for i := range max(len(groups), len(removed)) {
+	last := max(len(groups), len(removed)) - 1
+	for i := range last + 1 {
 		d := deltaMsg{cid: b.cid(), settled: b.settled, sharded: b.sharded}
+		if i == last {
+			d.announcement = n.announcing()
+		}
 		if i < len(groups) {
 			d.upserted = groups[i]
 		}

@@ -21,13 +21,14 @@ func sampleMessages() []message {
 	anchors := []peer.ID{"a", "b"}
 	l := lease{leaseKey{"p", 6}, 7, []byte("record"), proof, true, false}
 	return []message{
-		&registerMsg{cid, key, proof, 1, 2, []byte("record"), proof, 3, true},
-		&registeredMsg{cid, 1, 2, wire.Refusal_FULL, anchors, true, true},
+		&registerMsg{cid, key, proof, 1, 2, []byte("record"), proof, 3, true, true},
+		&registeredMsg{cid, 1, 2, wire.Refusal_FULL, anchors, true, true, true},
 		&unregisterMsg{cid, 1},
 		&watchMsg{cid, key, proof, 9},
 		&unwatchMsg{cid},
-		&snapshotMsg{cid, 1, []lease{l}, true, true, true, anchors, wire.Refusal_STALE},
-		&deltaMsg{cid, 1, 2, []lease{l}, []leaseRef{{leaseKey{"q", 8}, 9}}, true, true, anchors},
+		&snapshotMsg{cid, 1, []lease{l}, true, true, true, anchors, wire.Refusal_STALE, 4},
+		&deltaMsg{cid, 1, 2, []lease{l}, []leaseRef{{leaseKey{"q", 8}, 9}}, true, true, anchors, 5},
+		&seenMsg{cid, 1, 2},
 		&hintMsg{cid, 3, true, true, anchors},
 		&claimsMsg{holdings{1, 2, 3, 4}, true},
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/drop"
+	"github.com/arke-mesh/arke/internal/pace"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
 )
@@ -72,7 +73,7 @@ func newControl(now time.Time, cfg controlConfig) *control {
 	return &control{
 		base: b,
 		anchor: &anchor{
-			base: b, prove: security.VerifyProof,
+			base: b, prove: security.VerifyProof, began: now, checks: pace.New[peer.ID](checking, maxCheckers),
 			holders:  holders{links: b.peers, guests: make(map[peer.ID]*guest)},
 			sharding: sharding{cfg.shards, make(map[*book]time.Time)},
 		},
@@ -255,7 +256,7 @@ func (c *control) link(now time.Time, e PeerEvent) {
 			c.peers.seen(e.Peer, e.Addr)
 		}
 		c.peers.setSuspect(now, e.Peer, on)
-		c.anchor.suspected(e.Peer, on)
+		c.anchor.suspected(now, e.Peer, on)
 	case PeerDialFailed:
 		c.peers.dialFailed(now, e.Peer)
 	}

@@ -40,6 +40,11 @@
 // end the record of a cluster with a key of its own has two parts: where the member is,
 // also for who has the finding key only, and all else.
 //
+// A registration that has just begun asks to be announced: the anchor says "pending" until
+// each of its watchers has answered that its callers see the member, or is suspect, or a
+// second has passed (announce.go). Register returns when a majority of the anchors says so,
+// and a watcher believes a majority, so whoever calls afterwards finds the member.
+//
 // Two nodes apart, a member is known one round trip after it asked; so is a
 // broken link. When the anchors change, members and watchers go over to the new
 // ones before they leave the old ones. A member can be faster than a watcher: whom an old

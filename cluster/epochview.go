@@ -253,6 +253,7 @@ func (k *watcher) snapshot(now time.Time, from peer.ID, m *snapshotMsg) {
 		s.letGo(now, c, old[key])
 	}
 	k.news(now, c.set, old)
+	k.see(s, c, m.announcement)
 	c.settled, c.sharded = m.settled, m.sharded
 	c.tries, c.next = 0, time.Time{}
 	k.claims.set(now, from, &c.stake, stake{stands: true, watch: true, sum: watchSum(s.cid, c.seq)})
@@ -315,6 +316,7 @@ func (k *watcher) delta(now time.Time, from peer.ID, m *deltaMsg) {
 	}
 	c.number, c.settled = m.number, m.settled
 	c.sharded = m.sharded
+	k.see(s, c, m.announcement)
 	for i := range m.upserted {
 		l := &m.upserted[i]
 		if old, ok := c.set[l.leaseKey]; !ok || old.incarnation < l.incarnation {

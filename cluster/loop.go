@@ -46,7 +46,7 @@ func (l *loop) listen(n Network) {
 	in := l.c.inbox
 	for _, k := range []wire.Kind{
 		wire.KindRegister, wire.KindRegistered, wire.KindUnregister, wire.KindWatch,
-		wire.KindUnwatch, wire.KindSnapshot, wire.KindDelta, wire.KindHint, wire.KindClaims,
+		wire.KindUnwatch, wire.KindSnapshot, wire.KindDelta, wire.KindHint, wire.KindClaims, wire.KindSeen,
 	} {
 		n.Handle(k, func(from peer.ID, body []byte) {
 			m, err := decode(k, body)
@@ -183,13 +183,24 @@ func (l *loop) end() {
 	}
 }
 
-// Bounds of what waits for the control loop. Only frames are bounded: links,
-// lookups and local calls are few by nature, and losing one would matter.
+// Bounds of what waits for the control loop. Beyond half of them a peer has no more than
+// its own part, so that a few that send much leave room for those that send little. Only
+// frames are bounded: links, lookups and local calls are few by nature, and losing one
+// would matter.
 const (
 	maxInboxFrames  = 1 << 14
-	maxInboxBytes   = 16 << 20
+	maxInboxBytes   = 32 << 20
 	maxInboxPerPeer = 1 << 12
+	inboxParts      = 128 // of the other half
 )
+
+// queued is what waits of one peer, or of all.
+type queued struct{ frames, bytes int }
+
+// room says whether one more frame fits that is so large.
+func (q queued) room(size, parts int) bool {
+	return q.frames < maxInboxFrames/parts && q.bytes+size <= maxInboxBytes/parts
+}
 
 // inbox is the queue of the control loop. Frames beyond its bounds are dropped
 // and counted; whoever waits for an answer asks again, and a gap in the deltas
@@ -200,15 +211,14 @@ type inbox struct {
 
 	mu      sync.Mutex // guards what follows
 	events  []event
-	frames  int
-	bytes   int
-	perPeer map[peer.ID]int
+	all     queued
+	perPeer map[peer.ID]queued
 	table   bool // a tableEvent waits: another one would say nothing new
 	closed  bool
 }
 
 func newInbox(drops drop.Counts[dropReason], wake func()) *inbox {
-	return &inbox{wake: wake, perPeer: make(map[peer.ID]int), drops: drops}
+	return &inbox{wake: wake, perPeer: make(map[peer.ID]queued), drops: drops}
 }
 
 // put adds an event. It reports false once the inbox is closed.
@@ -240,13 +250,14 @@ func (b *inbox) admit(e event) bool {
 		}
 		b.table = true
 	case frameEvent:
-		if b.frames >= maxInboxFrames || b.bytes+e.size > maxInboxBytes || b.perPeer[e.from] >= maxInboxPerPeer {
+		own := b.perPeer[e.from]
+		if !b.all.room(e.size, 1) || own.frames >= maxInboxPerPeer ||
+			!b.all.room(e.size, 2) && !own.room(e.size, 2*inboxParts) {
 			b.drops.Inc(dropInboxFull)
 			return false
 		}
-		b.frames++
-		b.bytes += e.size
-		b.perPeer[e.from]++
+		b.all = queued{b.all.frames + 1, b.all.bytes + e.size}
+		b.perPeer[e.from] = queued{own.frames + 1, own.bytes + e.size}
 	}
 	return true
 }
@@ -256,7 +267,7 @@ func (b *inbox) take() []event {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	events := b.events
-	b.events, b.frames, b.bytes, b.table = nil, 0, 0, false
+	b.events, b.all, b.table = nil, queued{}, false
 	clear(b.perPeer)
 	return events
 }

@@ -28,6 +28,7 @@ type (
 		signature   []byte
 		seq         uint64
 		below       bool
+		announce    bool
 	}
 	registeredMsg struct {
 		cid     security.ClusterID
@@ -37,6 +38,8 @@ type (
 		anchors []peer.ID
 		sharded bool
 		deputy  bool
+
+		pending bool
 	}
 	unregisterMsg struct {
 		cid    security.ClusterID
@@ -59,6 +62,8 @@ type (
 		sharded bool
 		anchors []peer.ID
 		refusal wire.Refusal
+
+		announcement uint64
 	}
 	deltaMsg struct {
 		cid      security.ClusterID
@@ -69,6 +74,13 @@ type (
 		settled  bool
 		sharded  bool
 		anchors  []peer.ID
+
+		announcement uint64
+	}
+	seenMsg struct {
+		cid    security.ClusterID
+		seq    uint64
+		number uint64
 	}
 	claimsMsg struct {
 		holdings
@@ -99,6 +111,7 @@ func (*unwatchMsg) kind() wire.Kind    { return wire.KindUnwatch }
 func (*snapshotMsg) kind() wire.Kind   { return wire.KindSnapshot }
 func (*deltaMsg) kind() wire.Kind      { return wire.KindDelta }
 func (*hintMsg) kind() wire.Kind       { return wire.KindHint }
+func (*seenMsg) kind() wire.Kind       { return wire.KindSeen }
 func (*claimsMsg) kind() wire.Kind     { return wire.KindClaims }
 
 // partBytes bounds the leases in one Snapshot part or Delta, so that other
@@ -136,11 +149,13 @@ func toWire(m message) proto.Message {
 		return &wire.Register{
 			Cid: m.cid[:], Key: m.key, Proof: m.proof, Member: uint64(m.member),
 			Incarnation: m.incarnation, Record: m.record, Seq: m.seq, Signature: m.signature, Below: m.below,
+			Announce: m.announce,
 		}
 	case *registeredMsg:
 		return &wire.Registered{
 			Cid: m.cid[:], Member: uint64(m.member), Seq: m.seq,
 			Refusal: m.refusal, Anchors: peersToWire(m.anchors), Sharded: m.sharded, Deputy: m.deputy,
+			Pending: m.pending,
 		}
 	case *unregisterMsg:
 		return &wire.Unregister{Cid: m.cid[:], Member: uint64(m.member)}
@@ -152,12 +167,16 @@ func toWire(m message) proto.Message {
 		return &wire.Snapshot{
 			Cid: m.cid[:], Seq: m.seq, Leases: leasesToWire(m.leases), More: m.more,
 			Settled: m.settled, Anchors: peersToWire(m.anchors), Refusal: m.refusal, Sharded: m.sharded,
+			Announcement: m.announcement,
 		}
 	case *deltaMsg:
 		return &wire.Delta{
 			Cid: m.cid[:], Seq: m.seq, Number: m.number, Upserted: leasesToWire(m.upserted),
 			Removed: refsToWire(m.removed), Settled: m.settled, Anchors: peersToWire(m.anchors), Sharded: m.sharded,
+			Announcement: m.announcement,
 		}
+	case *seenMsg:
+		return &wire.Seen{Cid: m.cid[:], Seq: m.seq, Number: m.number}
 	case *claimsMsg:
 		return &wire.Claims{
 			Leases: uint32(m.leases), LeaseSum: m.leaseSum,
@@ -229,6 +248,10 @@ func decode(k wire.Kind, body []byte) (message, error) {
 		return decodeAs(body, &wire.Snapshot{}, fromSnapshot)
 	case wire.KindDelta:
 		return decodeAs(body, &wire.Delta{}, fromDelta)
+	case wire.KindSeen:
+		return decodeAs(body, &wire.Seen{}, func(m *wire.Seen) message {
+			return &seenMsg{cid: security.ClusterID(m.Cid), seq: m.Seq, number: m.Number}
+		})
 	case wire.KindHint:
 		return decodeAs(body, &wire.Hint{}, fromHint)
 	case wire.KindClaims:
@@ -251,6 +274,7 @@ func fromRegister(m *wire.Register) message {
 	return &registerMsg{
 		cid: security.ClusterID(m.Cid), key: m.Key, proof: m.Proof, member: MemberID(m.Member),
 		incarnation: m.Incarnation, record: m.Record, seq: m.Seq, signature: m.Signature, below: m.Below,
+		announce: m.Announce,
 	}
 }
 
@@ -258,6 +282,7 @@ func fromRegistered(m *wire.Registered) message {
 	return &registeredMsg{
 		cid: security.ClusterID(m.Cid), member: MemberID(m.Member), seq: m.Seq,
 		refusal: m.Refusal, anchors: peersFromWire(m.Anchors), sharded: m.Sharded, deputy: m.Deputy,
+		pending: m.Pending,
 	}
 }
 
@@ -265,6 +290,7 @@ func fromSnapshot(m *wire.Snapshot) message {
 	return &snapshotMsg{
 		cid: security.ClusterID(m.Cid), seq: m.Seq, leases: leasesFromWire(m.Leases), more: m.More,
 		settled: m.Settled, anchors: peersFromWire(m.Anchors), refusal: m.Refusal, sharded: m.Sharded,
+		announcement: m.Announcement,
 	}
 }
 
@@ -272,6 +298,7 @@ func fromDelta(m *wire.Delta) message {
 	d := &deltaMsg{
 		cid: security.ClusterID(m.Cid), seq: m.Seq, number: m.Number, upserted: leasesFromWire(m.Upserted),
 		settled: m.Settled, anchors: peersFromWire(m.Anchors), sharded: m.Sharded,
+		announcement: m.Announcement,
 	}
 	for _, r := range m.Removed {
 		d.removed = append(d.removed, leaseRef{leaseKey{peer.ID(r.Peer), MemberID(r.Member)}, r.Incarnation})

@@ -23,6 +23,7 @@ type said uint8
 const (
 	saidSharded said = 1 << iota
 	saidDeputy
+	saidPending
 )
 
 // said is what m tells.
@@ -32,6 +33,9 @@ func (m *registeredMsg) said() (s said) {
 	}
 	if m.deputy {
 		s |= saidDeputy
+	}
+	if m.pending {
+		s |= saidPending
 	}
 	return s
 }
@@ -55,6 +59,11 @@ func (e *registration) most(r *peerTable, has func(a *anchorLease) bool) bool {
 // held says whether a majority of the anchors holds it.
 func (e *registration) held(r *peerTable) bool {
 	return e.most(r, func(a *anchorLease) bool { return a.state == leaseHeld })
+}
+
+// announced says whether a majority of the anchors holds it, and their watchers know.
+func (e *registration) announced(r *peerTable) bool {
+	return e.most(r, func(a *anchorLease) bool { return a.state == leaseHeld && a.said&saidPending == 0 })
 }
 
 // sharded says whether the id has shards, by the word of a majority of the anchors.
@@ -186,6 +195,7 @@ func (e *registration) present(now time.Time, r *registrar) {
 // its shards, which come one after the other: one that is held is enough to be found.
 type placing struct {
 	held      bool // by a majority of the anchors
+	announced bool // likewise, and their watchers know
 	elsewhere bool // by another node than this one
 	refused   bool // all anchors of an id that it needs refuse …
 	reason    wire.Refusal
@@ -203,6 +213,7 @@ func (g *localMember) placings(r *registrar) (all []placing) {
 			s.refused, s.reason = true, reason
 		}
 		s.held = s.held || asked > 0 && held >= majority(asked)
+		s.announced = s.announced || e.announced(r.peers)
 		s.elsewhere = s.elsewhere || e.heldElsewhere(r.self)
 	}
 	return all

@@ -302,7 +302,7 @@ func (r *registrar) attached(cid security.ClusterID, m MemberID, p peer.ID) bool
 }
 
 // settle ends the Register call once a majority of the anchors has
-// acknowledged under every valid id, or all have refused. Of a node that may be
+// acknowledged under every valid id, and their watchers know, or all have refused. Of a node that may be
 // joining its own word is not enough: those who are asked by others do not know
 // of the member yet.
 func (r *registrar) settle(now time.Time, g *localMember) {
@@ -318,7 +318,7 @@ func (r *registrar) settle(now time.Time, g *localMember) {
 			r.remove(now, g.name, g.id)
 			return
 		}
-		done = done && s.held
+		done = done && s.announced
 		if over, next := r.finder.settling.over(now, r.started); done && !over && !s.elsewhere {
 			done = false
 			r.alarm.plan(next)

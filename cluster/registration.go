@@ -281,7 +281,7 @@ func (e *registration) ask(r *registrar, seq uint64) *registerMsg {
 	return &registerMsg{
 		cid: e.cid, key: e.keys.PublicKey(), proof: e.proof, member: e.member.id,
 		incarnation: r.incarnation, record: e.record, signature: e.signature, seq: seq,
-		below: e.member.heldBelow(r, e),
+		below: e.member.heldBelow(r, e), announce: !e.member.acknowledged,
 	}
 }
 

@@ -212,6 +212,8 @@ func (g *rig) text(m message) string {
 			gone = append(gone, fmt.Sprintf("-%d", r.member))
 		}
 		return fmt.Sprintf("delta %d %s%s settled=%v [%s]", m.number, g.leases(m.upserted), strings.Join(gone, " "), m.settled, g.peers(m.anchors))
+	case *seenMsg:
+		return fmt.Sprintf("seen %d", m.number)
 	case *claimsMsg:
 		return fmt.Sprintf("claims leases=%d watches=%d differs=%v", m.leases, m.watches, m.differs)
 	case *hintMsg:

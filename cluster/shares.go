@@ -5,8 +5,11 @@ package cluster
 
 import (
 	"slices"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/arke-mesh/arke/internal/pace"
 )
 
 // Bounds of what one anchor holds for others. A cluster id with many leases is sharded
@@ -18,6 +21,16 @@ const (
 	maxLeases         = 1 << 14  // leases in all
 	maxWatches        = 1 << 14  // watches in all
 	maxRecordBytes    = 32 << 20 // sealed records in all
+)
+
+// checking is how much one peer may have an anchor check: proofs and signatures that are
+// good cost one unit, those that are not falsePrice, so that what a peer says falsely takes
+// no time of others'. All leases that an anchor can hold may come at once.
+var checking = pace.Limit{Units: 2000, Per: time.Second, Burst: maxLeases * time.Second / 2000}
+
+const (
+	falsePrice  = 80
+	maxCheckers = 1 << 12 // peers whose checks are counted one by one
 )
 
 // holders is what each peer has at an anchor, and all together.

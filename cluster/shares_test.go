@@ -298,3 +298,31 @@ func TestCallersComeBackAfterTheyGaveWay(t *testing.T) {
 	require.Empty(t, only("A: watch", g.after(refusedFirst-time.Millisecond)))
 	require.NotEmpty(t, only("A: watch", g.after(refusedFirst/2)))
 }
+
+// This test checks that a peer which sends false leases without end has few of them
+// checked, and that another one is served meanwhile.
+func TestOnePeersChecksLeaveOthersTheirs(t *testing.T) {
+	g := newSharesRig(t)
+	checks := 0
+	g.c.verify = func(l security.Lease, _ []byte) error {
+		if checks++; l.Member == 7 {
+			return security.ErrBadProof
+		}
+		return nil
+	}
+	false7 := func(n int) {
+		g.sends(testPeer("D"), &registerMsg{cid: numbered(n), member: 7, incarnation: 1, seq: uint64(n)})
+	}
+	for n := range 10_000 {
+		false7(n)
+	}
+	require.LessOrEqual(t, checks, maxLeases/falsePrice+1)
+	require.Equal(t, 100, g.hoards("E", 20_000, 100, 0))
+	g.now = g.now.Add(time.Minute)
+	checks = 0
+	for n := range 10_000 {
+		false7(n)
+		g.now = g.now.Add(time.Millisecond)
+	}
+	require.LessOrEqual(t, checks, (maxLeases+10*2000)/falsePrice+2)
+}

@@ -25,6 +25,7 @@ type watcher struct {
 	names   map[string]*watchedCluster
 	byID    map[security.ClusterID]*epochView
 	touched []*watchedCluster
+	seen    []sendAction // Seen, once views are published
 	seq     uint64
 	plans   agenda[*epochView]
 	idlers  agenda[*watchedCluster]
@@ -188,7 +189,8 @@ func (k *watcher) tick(now time.Time) {
 	}
 }
 
-// flush makes the views anew of whatever has changed since the last one.
+// flush makes the views anew of whatever has changed since the last one, and answers
+// anchors that want to know when callers see it.
 func (k *watcher) flush(now time.Time) {
 	for len(k.touched) > 0 {
 		w := k.touched[0]
@@ -199,6 +201,17 @@ func (k *watcher) flush(now time.Time) {
 		}
 	}
 	k.touched = nil
+	for _, s := range k.seen {
+		k.out.add(s)
+	}
+	k.seen = nil
+}
+
+// see answers the anchor once callers see what it told; 0 = nobody waits for that.
+func (k *watcher) see(s *epochView, c *anchorView, announcement uint64) {
+	if announcement > 0 {
+		k.seen = append(k.seen, sendAction{c.peer, &seenMsg{s.cid, c.seq, announcement}})
+	}
 }
 
 // refresh publishes w's view if it is another one now.

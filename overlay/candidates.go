@@ -4,7 +4,9 @@
 package overlay
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -13,10 +15,10 @@ import (
 // Bounds and times of the search for peers.
 const (
 	maxCandidates     = 256
-	maxLost           = 32 // lost peers that are dialled for ever
-	maxLAN            = 64 // candidates that anybody on the local network can announce
+	maxLost           = 128 // lost peers that are dialled for ever
+	maxLAN            = 64  // candidates that anybody on the local network can announce
 	maxCandidateAddrs = 16
-	maxDials          = 4 // at a time
+	maxDials          = 5 // at a time, of them one less to seeds, and one less to others
 	maxLANDials       = 2 // of them to what the local network has announced
 
 	backoffFirst = 250 * time.Millisecond
@@ -27,17 +29,22 @@ const (
 	patrolPace     = time.Second
 	patrolFor      = 10 * time.Minute
 	patrolSlowPace = 30 * time.Second
+
+	seedAgain = 10 * time.Second // until a seed that was reached is asked again
 )
 
 // candidates decides whom to dial and when. Pure core; bootstrap.go drives it:
 // after each event the shell calls poll.
 //
 // A candidate is eager at first: dialled at once, then with back-off. After
-// eagerTries failures, a seed or a lost peer goes on patrol, where one after
-// the other is dialled, one a second for ten minutes and then one every 30 s
-// for ever, because two halves of a network that both look complete would
-// otherwise never meet again. Others are forgotten. With no connection at all
-// everybody stays eager.
+// eagerTries failures, a lost peer goes on patrol, where one after the other is
+// dialled, one a second for ten minutes and then one every 30 s for ever,
+// because two halves of a network that both look complete would otherwise never
+// meet again. Others are forgotten. With no connection at all everybody stays
+// eager.
+//
+// A seed is an address, not a peer: each try asks afresh which nodes are there,
+// and every seed is tried for ever, also while its last node is connected.
 type candidates struct {
 	self peer.ID
 	rand RandStream
@@ -53,11 +60,10 @@ type candidates struct {
 
 type candidate struct {
 	id       uint64
-	peer     peer.ID // empty while unknown
+	peer     peer.ID // empty while unknown; of a seed, the last one reached there
 	addrs    []string
 	source   Source
-	lost     bool // was connected once; like a seed, it is not given up
-	isSelf   bool // a seed that turned out to be this node
+	lost     bool // it had a link or was dialled, and has an address; like a seed, it is not given up
 	dialing  bool
 	failures int
 	next     time.Time // when to dial; zero on patrol
@@ -89,9 +95,6 @@ func (cs *candidates) add(now time.Time, c Candidate) {
 		} else {
 			known.addrs = mergeAddrs(c.Addrs, known.addrs)
 		}
-		if c.Source == SourceSeed {
-			known.source = SourceSeed
-		}
 		return
 	}
 	cs.insert(&candidate{
@@ -103,20 +106,13 @@ func (cs *candidates) add(now time.Time, c Candidate) {
 	})
 }
 
-// reseed learns that the seeds are others. One that is none any more is a peer like
-// others: it stays while there is a connection, or a dial is under way.
+// reseed replaces the seeds. A dial to a former one may still end.
 func (cs *candidates) reseed(now time.Time, addrs []string) {
 	cs.list = slices.DeleteFunc(cs.list, func(c *candidate) bool {
-		if c.source != SourceSeed || slices.ContainsFunc(c.addrs, func(a string) bool { return slices.Contains(addrs, a) }) {
-			return false
-		}
-		c.source, c.isSelf = SourcePeer, false
-		return !c.dialing
+		return c.source == SourceSeed && !slices.Contains(addrs, c.addrs[0])
 	})
 	for _, a := range addrs {
-		if !slices.ContainsFunc(cs.list, func(c *candidate) bool { return c.source == SourceSeed && slices.Contains(c.addrs, a) }) {
-			cs.add(now, Candidate{Addrs: []string{a}, Source: SourceSeed})
-		}
+		cs.add(now, Candidate{Addrs: []string{a}, Source: SourceSeed})
 	}
 }
 
@@ -131,34 +127,48 @@ func (cs *candidates) courtesy(p peer.ID, mutual bool) time.Duration {
 }
 
 // up learns that a connection to p stands.
-func (cs *candidates) up(p peer.ID) {
+func (cs *candidates) up(now time.Time, p peer.ID) {
 	cs.connected[p] = true
 	cs.list = slices.DeleteFunc(cs.list, func(c *candidate) bool {
-		if c.peer != p {
+		switch {
+		case c.peer != p:
 			return false
+		case c.source != SourceSeed:
+			c.failures, c.lost, c.next = 0, false, time.Time{}
+			return !c.dialing
+		case c.failures > 0: // its node is back, perhaps at this address
+			c.next = now
+		default:
+			c.next = now.Add(cs.about(seedAgain))
 		}
-		c.failures, c.lost, c.next = 0, false, time.Time{}
-		return c.source != SourceSeed && !c.dialing
+		return false
 	})
 }
 
 // down learns that the last connection to p is gone. addrs are where it was
-// reachable.
+// reachable, by its link or a dial; a peer without any is not looked for.
 func (cs *candidates) down(now time.Time, p peer.ID, addrs []string) {
 	if !cs.connected[p] {
 		return
 	}
 	delete(cs.connected, p)
+	next := now.Add(cs.courtesy(p, true))
 	c := cs.find(Candidate{Peer: p})
-	if c == nil {
+	if c == nil && len(addrs) > 0 {
 		c = &candidate{peer: p, source: SourcePeer, lost: true}
 		cs.insert(c)
+	}
+	if c != nil {
+		c.addrs = mergeAddrs(addrs, c.addrs)
+		c.lost = true
+		c.failures, c.since, c.next = 0, now, next
 		cs.trimLost()
 	}
-	c.addrs = mergeAddrs(addrs, c.addrs)
-	c.lost = c.source != SourceSeed
-	c.failures, c.since = 0, now
-	c.next = now.Add(cs.courtesy(p, true))
+	for _, seed := range cs.list {
+		if seed.source == SourceSeed && seed.peer == p {
+			seed.failures, seed.next = 0, next
+		}
+	}
 	if len(cs.connected) == 0 {
 		cs.alarm(now)
 	}
@@ -167,9 +177,6 @@ func (cs *candidates) down(now time.Time, p peer.ID, addrs []string) {
 // alarm makes everybody eager again.
 func (cs *candidates) alarm(now time.Time) {
 	for _, c := range cs.list {
-		if c.isSelf {
-			continue
-		}
 		c.failures, c.since = 0, now
 		if c.next.IsZero() || c.next.After(now.Add(politeDelay)) {
 			c.next = now.Add(cs.courtesy(c.peer, true))
@@ -186,18 +193,31 @@ func (cs *candidates) result(now time.Time, id uint64, p peer.ID, err error) {
 	}
 	c := cs.list[i]
 	c.dialing = false
+	var replaced *ReplacedError
 	switch {
+	case errors.As(err, &replaced) && c.source != SourceSeed && !cs.connected[c.peer] && !cs.pinned(c.peer):
+		cs.remove(c)
+		cs.add(now, Candidate{Peer: replaced.By, Addrs: []string{replaced.Addr}, Source: SourcePeer})
 	case err != nil:
 		cs.failed(now, c)
-	case p == cs.self:
-		c.isSelf, c.next, c.since = true, time.Time{}, now.Add(-patrolFor)
 	default:
 		cs.reached(now, c, p)
 	}
 }
 
+// pinned reports whether a seed names p as well as an address. Then no other node will do.
+func (cs *candidates) pinned(p peer.ID) bool {
+	return slices.ContainsFunc(cs.list, func(c *candidate) bool {
+		return c.source == SourceSeed && strings.HasSuffix(c.addrs[0], "/p2p/"+p.String())
+	})
+}
+
 func (cs *candidates) reached(now time.Time, c *candidate, p peer.ID) {
-	c.peer, c.isSelf, c.failures = p, false, 0
+	c.peer, c.failures = p, 0
+	if p == cs.self {
+		c.next = now.Add(cs.about(seedAgain))
+		return
+	}
 	// What else led to this peer is not needed; a seed is kept rather.
 	cs.list = slices.DeleteFunc(cs.list, func(other *candidate) bool {
 		return other != c && other.peer == p && other.source != SourceSeed && !other.dialing
@@ -206,52 +226,70 @@ func (cs *candidates) reached(now time.Time, c *candidate, p peer.ID) {
 		c.next = now.Add(patrolPace) // the connection's own news must come by then
 		return
 	}
-	c.next = time.Time{}
-	if c.source != SourceSeed {
-		cs.remove(c)
+	if c.source == SourceSeed {
+		c.next = now.Add(cs.about(seedAgain))
+		return
 	}
+	cs.remove(c)
 }
 
 func (cs *candidates) failed(now time.Time, c *candidate) {
-	if cs.connected[c.peer] { // it came by itself
-		c.next = time.Time{}
-		if c.source != SourceSeed {
-			cs.remove(c)
-		}
+	if c.source != SourceSeed && cs.connected[c.peer] { // it came by itself
+		cs.remove(c)
 		return
 	}
 	if c.next.IsZero() {
 		return // on patrol
 	}
 	c.failures++
-	if c.failures < eagerTries || len(cs.connected) == 0 {
+	if c.failures < eagerTries || len(cs.connected) == 0 || c.source == SourceSeed {
 		c.next = now.Add(cs.backoff(c.failures))
 		return
 	}
 	c.next = time.Time{}
-	if c.source != SourceSeed && !c.lost {
+	if !c.lost {
 		cs.remove(c)
 	}
 }
 
-// backoff is the pause after the n-th failure in a row, ± a quarter.
+// backoff is the pause after the n-th failure in a row.
 func (cs *candidates) backoff(n int) time.Duration {
 	d := backoffLast
 	if n < 6 {
 		d = min(d, backoffFirst<<(n-1))
 	}
+	return min(cs.about(d), backoffLast)
+}
+
+// about is d ± a quarter, so that nodes that started together do not stay in step.
+func (cs *candidates) about(d time.Duration) time.Duration {
 	quarter := int(d / 4 / time.Millisecond)
-	d += time.Duration(cs.rand.IntN(2*quarter+1)-quarter) * time.Millisecond
-	return min(d, backoffLast)
+	return d + time.Duration(cs.rand.IntN(2*quarter+1)-quarter)*time.Millisecond
 }
 
 // announced says whether nobody but the local network has spoken of c. Anybody there
 // can say anything, so that what it says takes no place of others.
 func (c *candidate) announced() bool { return c.source == SourceLAN && !c.lost }
 
-// crowded says whether there are dials enough to those announced.
-func (cs *candidates) crowded() bool {
-	return cs.count(func(c *candidate) bool { return c.announced() && c.dialing }) >= maxLANDials
+// crowded returns which candidates must wait until a dial to one of their kind ends, so
+// that addresses that never answer leave room for others.
+func (cs *candidates) crowded() func(c *candidate) bool {
+	seeds, announced := 0, 0
+	for _, c := range cs.list {
+		switch {
+		case !c.dialing:
+		case c.source == SourceSeed:
+			seeds++
+		case c.announced():
+			announced++
+		}
+	}
+	return func(c *candidate) bool {
+		if c.source == SourceSeed {
+			return seeds >= maxDials-1
+		}
+		return cs.dialing-seeds >= maxDials-1 || c.announced() && announced >= maxLANDials
+	}
 }
 
 // insert adds c. If there are too many one of the others goes.
@@ -311,10 +349,11 @@ func (cs *candidates) remove(c *candidate) {
 }
 
 // find returns the entry for the same peer, or, for what has no peer id, the
-// one with the same addresses.
+// one with the same addresses. What is known of a peer is not a seed's: that is
+// an address where another one may be tomorrow.
 func (cs *candidates) find(c Candidate) *candidate {
 	for _, known := range cs.list {
-		if c.Peer != "" && known.peer == c.Peer {
+		if c.Peer != "" && known.peer == c.Peer && known.source != SourceSeed {
 			return known
 		}
 		if c.Peer == "" && known.source == c.Source && slices.Equal(known.addrs, c.Addrs) {
@@ -345,7 +384,7 @@ func (cs *candidates) poll(now time.Time) (dials []dial, wake time.Time) {
 		if cs.dialing >= maxDials {
 			break // polled again when a dial ends
 		}
-		if c.announced() && cs.crowded() {
+		if cs.crowded()(c) {
 			continue
 		}
 		dials = append(dials, cs.begin(now, c))
@@ -376,7 +415,7 @@ func (cs *candidates) ready(now time.Time) []*candidate {
 
 // wanted says whether c may be dialled at all.
 func (cs *candidates) wanted(c *candidate) bool {
-	return !c.dialing && (c.peer == "" || !cs.connected[c.peer])
+	return !c.dialing && (c.source == SourceSeed || !cs.connected[c.peer])
 }
 
 // patrol returns who was not dialled for longest among those on patrol, at
@@ -397,7 +436,11 @@ func (cs *candidates) patrol(now time.Time, slow bool) *candidate {
 func (cs *candidates) begin(now time.Time, c *candidate) dial {
 	c.dialing, c.dialled = true, now
 	cs.dialing++
-	return dial{id: c.id, candidate: Candidate{Peer: c.peer, Addrs: slices.Clone(c.addrs), Source: c.source}}
+	asked := Candidate{Peer: c.peer, Addrs: slices.Clone(c.addrs), Source: c.source}
+	if c.source == SourceSeed {
+		asked.Peer = ""
+	}
+	return dial{id: c.id, candidate: asked}
 }
 
 // wake is when ready will find somebody next, if nothing happens before.
@@ -417,7 +460,7 @@ func (cs *candidates) wake(now time.Time) time.Time {
 	crowded := cs.crowded()
 	for _, c := range cs.list {
 		switch {
-		case !cs.wanted(c) || crowded && c.announced():
+		case !cs.wanted(c) || crowded(c):
 		case !c.next.IsZero():
 			sooner(c.next)
 		case now.Sub(c.since) >= patrolFor:

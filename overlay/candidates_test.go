@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ type searchRun struct {
 	start time.Time
 	now   time.Time
 	reach map[string]peer.ID // address → who answers there
+	hangs bool               // dials to addresses "hangs…" take five seconds
 	dials []searchNote
 	busy  []searchBusy
 	most  int
@@ -52,7 +54,11 @@ func (r *searchRun) poll() {
 	dials, r.wake = r.core.poll(r.now)
 	for _, d := range dials {
 		r.dials = append(r.dials, searchNote{r.now.Sub(r.start), d.candidate.Addrs[0]})
-		r.busy = append(r.busy, searchBusy{r.now.Add(10 * time.Millisecond), d})
+		takes := 10 * time.Millisecond
+		if r.hangs && strings.HasPrefix(d.candidate.Addrs[0], "hangs") {
+			takes = 5 * time.Second
+		}
+		r.busy = append(r.busy, searchBusy{r.now.Add(takes), d})
 	}
 	r.most = max(r.most, len(r.busy))
 }
@@ -72,21 +78,25 @@ func (r *searchRun) down(p peer.ID, addr string) {
 func TestSeedsCanBeReplaced(t *testing.T) {
 	r := newSearchRun(t)
 	r.reach["stays"], r.reach["linked"], r.reach["new"] = "p1", "p2", "p3"
-	r.core.up("p1")
-	r.core.up("p2")
+	r.core.up(r.now, "p1")
+	r.core.up(r.now, "p2")
 	r.core.reseed(r.now, []string{"stays", "dead", "linked"})
 	r.poll()
 	r.until(time.Minute)
 	before := len(r.dials)
 	r.core.reseed(r.now, []string{"new", "stays"})
-	r.core.up("p3")
+	r.core.up(r.now, "p3")
 	r.poll()
 	r.until(2 * time.Minute)
-	require.Len(t, r.dials, before+1)
 	require.Equal(t, searchNote{time.Minute, "new"}, r.dials[before])
+	require.Empty(t, r.of("dead", time.Minute, time.Hour))
+	require.Empty(t, r.of("linked", time.Minute, time.Hour))
+	require.InDelta(t, 6, len(r.of("stays", time.Minute, time.Hour)), 1)
+	require.Greater(t, r.of("stays", time.Minute, time.Hour)[0], time.Minute, "it is as it was")
+	before = len(r.dials)
 	r.down("p2", "linked")
 	r.until(2*time.Minute + time.Second)
-	require.Equal(t, "linked", r.dials[before+1].addr, "it is a peer like others")
+	require.Equal(t, "linked", r.dials[before].addr, "it is a peer like others")
 }
 
 // until lets time pass.
@@ -124,10 +134,12 @@ func (r *searchRun) finish(d dial) {
 	for _, a := range d.candidate.Addrs {
 		if q := r.reach[a]; q != "" && (d.candidate.Peer == "" || d.candidate.Peer == q) {
 			p, err = q, nil
+		} else if q != "" {
+			err = &ReplacedError{By: q, Addr: a, Err: errNobody}
 		}
 	}
 	if err == nil && p != r.core.self {
-		r.core.up(p)
+		r.core.up(r.now, p)
 	}
 	r.core.result(r.now, d.id, p, err)
 	r.poll()
@@ -162,7 +174,8 @@ func TestLonelyNodeBacksOffToFiveSeconds(t *testing.T) {
 	require.InDelta(t, 3600/4.7, len(at), 80)
 }
 
-// This test checks that a seed which comes up is found, and then left alone.
+// This test checks that a seed which comes up is found, and is then asked every ten
+// seconds which nodes are there; peers that are found are left alone.
 func TestReachedCandidateIsDone(t *testing.T) {
 	r := newSearchRun(t)
 	r.add("", "seed", SourceSeed)
@@ -173,34 +186,41 @@ func TestReachedCandidateIsDone(t *testing.T) {
 	require.True(t, r.core.connected["a"] && r.core.connected["b"])
 	n := len(r.dials)
 	r.until(24 * time.Hour)
-	require.Len(t, r.dials, n, "converged is quiet")
-	require.True(t, r.wake.IsZero())
 	require.Len(t, r.core.list, 1, "the seed is remembered")
+	asked := r.of("seed", 20*time.Second, 24*time.Hour)
+	require.Len(t, r.dials[n:], len(asked), "converged is quiet")
+	require.InDelta(t, 24*60*6, len(asked), 90)
+	n = len(r.dials)
 	r.add("a", "lan", SourceLAN)
 	r.add("b", "lan", SourceLAN)
 	require.Len(t, r.dials, n)
 }
 
-// This test checks the patrol of a node that has connections: seeds and lost
-// peers one a second in turn for ten minutes, then one every 30 s for ever;
-// candidates of other kinds are given up.
+// This test checks the patrol of a node that has connections: lost peers one a
+// second in turn for ten minutes, then one every 30 s for ever; seeds each every
+// five seconds; candidates of other kinds are given up.
 func TestPatrolNeverEnds(t *testing.T) {
 	r := newSearchRun(t)
-	r.core.up("friend")
+	r.core.up(r.now, "friend")
 	r.add("", "seed", SourceSeed)
 	r.add("x", "lan", SourceLAN)
-	r.core.up("y")
-	r.down("y", "y")
+	for _, p := range []string{"y", "z"} {
+		r.core.up(r.now, peer.ID(p))
+		r.down(peer.ID(p), p)
+	}
 	r.until(2 * time.Hour)
 	require.Empty(t, r.of("lan", time.Minute, 2*time.Hour))
 	require.InDelta(t, 6, len(r.of("lan", 0, time.Minute)), 1)
 	minute := func(m int) int {
 		from := time.Duration(m) * time.Minute
-		return len(r.of("seed", from, from+time.Minute)) + len(r.of("y", from, from+time.Minute))
+		return len(r.of("z", from, from+time.Minute)) + len(r.of("y", from, from+time.Minute))
 	}
 	require.InDelta(t, 60, minute(2), 1)
 	require.InDelta(t, 60, minute(8), 1)
-	require.InDelta(t, 30, len(r.of("seed", 2*time.Minute, 3*time.Minute)), 1, "in turn")
+	require.InDelta(t, 30, len(r.of("y", 2*time.Minute, 3*time.Minute)), 1, "in turn")
+	for _, m := range []time.Duration{2, 110} {
+		require.InDelta(t, 13, len(r.of("seed", m*time.Minute, (m+1)*time.Minute)), 2)
+	}
 	require.InDelta(t, 2, minute(15), 1)
 	require.InDelta(t, 2, minute(110), 1)
 	require.NotEmpty(t, r.of("y", 100*time.Minute, 2*time.Hour))
@@ -214,7 +234,7 @@ func TestPatrolNeverEnds(t *testing.T) {
 // again.
 func TestLosingEverybodyMakesEverybodyEager(t *testing.T) {
 	r := newSearchRun(t)
-	r.core.up("friend")
+	r.core.up(r.now, "friend")
 	r.add("", "seed", SourceSeed)
 	r.until(time.Hour)
 	r.down("friend", "friend")
@@ -235,7 +255,7 @@ func TestLowerPeerIDDialsFirst(t *testing.T) {
 	r.add("", "unknown", SourceLAN)
 	r.add("a-lower2", "lower2", SourceLAN)
 	r.until(50 * time.Millisecond)
-	r.core.up("a-lower2")
+	r.core.up(r.now, "a-lower2")
 	r.until(200 * time.Millisecond)
 	require.Equal(t, []time.Duration{100 * time.Millisecond}, r.of("lower", 0, time.Minute))
 	require.Zero(t, r.of("higher", 0, time.Minute)[0])
@@ -261,18 +281,110 @@ func TestCandidatesAreMergedByPeer(t *testing.T) {
 	require.Len(t, r.core.list, 1)
 }
 
-// This test checks that a seed which is this node itself is hardly dialled.
+// This test checks that a seed which is this node itself is asked every ten seconds
+// since its name may lead to others by then.
 func TestOwnAddressAmongTheSeedsIsHarmless(t *testing.T) {
 	r := newSearchRun(t)
 	r.add("", "me", SourceSeed)
 	r.add("", "seed", SourceSeed)
 	r.reach["me"] = "m-self"
 	r.until(time.Hour)
-	require.LessOrEqual(t, len(r.of("me", 0, time.Hour)), 121)
+	require.InDelta(t, 360, len(r.of("me", 0, time.Hour)), 20)
 	require.Greater(t, len(r.of("seed", 0, time.Hour)), 600)
 	r.reach["me"] = "other" // the name means somebody else now
-	r.until(time.Hour + time.Minute)
+	r.until(time.Hour + 13*time.Second)
 	require.True(t, r.core.connected["other"])
+}
+
+// This test checks that the node reached at a seed is never taken for the seed: after
+// hours of absence another one at the same address is joined within six seconds, beside
+// 32 lost peers that never answer.
+func TestSeedIsAskedAfreshWhoeverWasThereBefore(t *testing.T) {
+	r := newSearchRun(t)
+	r.hangs = true
+	r.core.up(r.now, "friend")
+	r.add("", "seed", SourceSeed)
+	r.reach["seed"] = "first"
+	r.until(time.Second)
+	require.True(t, r.core.connected["first"])
+	for i := range maxLost {
+		r.core.up(r.now, peerNumber(i))
+		r.down(peerNumber(i), fmt.Sprint("hangs", i))
+	}
+	delete(r.reach, "seed")
+	r.down("first", "learned")
+	for i, absence := range []time.Duration{time.Second, time.Minute, 3 * time.Hour} {
+		r.until(r.now.Sub(r.start) + absence)
+		again := peerNumber(100 + i)
+		r.reach["seed"] = again
+		r.until(r.now.Sub(r.start) + 6*time.Second)
+		require.True(t, r.core.connected[again], "after %v", absence)
+		delete(r.reach, "seed")
+		r.down(again, "learned")
+	}
+	for _, c := range r.core.list {
+		require.False(t, c.source == SourceSeed && !slices.Equal(c.addrs, []string{"seed"}), "what was learned is not what was configured")
+	}
+}
+
+// This test checks that a name which leads to another node is followed, though its old
+// node is still connected.
+func TestSeedThatMovesWhileItsOldNodeStaysIsFollowed(t *testing.T) {
+	r := newSearchRun(t)
+	r.add("", "seed", SourceSeed)
+	r.reach["seed"] = "old"
+	r.until(time.Minute)
+	r.reach["seed"] = "new"
+	r.until(time.Minute + 13*time.Second)
+	require.True(t, r.core.connected["old"] && r.core.connected["new"])
+}
+
+// This test checks two seeds that are the same node under two names: when it returns
+// with another peer id, both lead to it.
+func TestTwoNamesOfOneSeedBothLeadToItsNextNode(t *testing.T) {
+	r := newSearchRun(t)
+	r.core.up(r.now, "friend")
+	r.add("", "one", SourceSeed)
+	r.add("", "two", SourceSeed)
+	r.reach["one"], r.reach["two"] = "a", "a"
+	r.until(time.Minute)
+	clear(r.reach)
+	r.down("a", "learned")
+	r.until(2 * time.Minute)
+	r.reach["one"], r.reach["two"] = "b", "b"
+	r.until(2*time.Minute + 6*time.Second)
+	require.True(t, r.core.connected["b"])
+	for _, c := range r.core.list {
+		require.True(t, c.peer == "b" && c.failures == 0 || c.peer == "a" && c.lost, "%+v", c)
+	}
+}
+
+// This test checks that a lost peer is given up when another node of the network has
+// taken its place, and that this one is joined.
+func TestLostPeerWhosePlaceIsTakenIsGivenUp(t *testing.T) {
+	for _, source := range []Source{SourceRemembered, SourceLAN} {
+		r := newSearchRun(t)
+		r.reach["place"] = "next"
+		r.add("first", "place", source)
+		r.until(time.Second)
+		require.True(t, r.core.connected["next"])
+		require.Empty(t, r.core.list)
+	}
+	r := newSearchRun(t)
+	r.core.up(r.now, "first")
+	r.reach["place"] = "next"
+	r.down("first", "place")
+	r.until(time.Second)
+	require.True(t, r.core.connected["next"])
+	require.Empty(t, r.core.list)
+
+	r = newSearchRun(t)
+	r.core.up(r.now, "first")
+	r.add("", "place/p2p/"+peer.ID("first").String(), SourceSeed)
+	r.reach["place"] = "next"
+	r.down("first", "place")
+	r.until(time.Minute)
+	require.Empty(t, r.core.connected, "the peer id is configured")
 }
 
 // This test checks the bounds: dials at a time, candidates, lost peers. The
@@ -290,21 +402,18 @@ func TestSearchIsBounded(t *testing.T) {
 	require.Equal(t, maxDials, r.most)
 
 	r = newSearchRun(t)
-	r.core.up("friend")
-	for i := range 100 {
-		r.core.up(peerNumber(i))
+	r.core.up(r.now, "friend")
+	for i := range 200 {
+		r.core.up(r.now, peerNumber(i))
 	}
-	for i := range 100 {
+	for i := range 200 {
 		r.now = r.now.Add(time.Millisecond)
 		r.down(peerNumber(i), fmt.Sprint("addr", i))
 	}
-	lost := 0
-	for _, c := range r.core.list {
-		if c.lost {
-			lost++
-		}
+	require.Equal(t, maxLost, r.core.count(func(c *candidate) bool { return c.lost }))
+	for i := range 200 {
+		require.Equal(t, i >= 200-maxLost, r.core.find(Candidate{Peer: peerNumber(i)}) != nil, "the first that was lost is forgotten")
 	}
-	require.Equal(t, maxLost, lost)
 	for range 100 {
 		r.core.add(r.now, Candidate{Peer: "many", Addrs: []string{fmt.Sprint(len(r.core.list), r.now)}, Source: SourceLAN})
 		r.now = r.now.Add(time.Second)
@@ -312,11 +421,57 @@ func TestSearchIsBounded(t *testing.T) {
 	require.LessOrEqual(t, len(r.core.find(Candidate{Peer: "many"}).addrs), maxCandidateAddrs)
 }
 
+// This test checks that peers that come and go without a link or an address, however
+// many, are not looked for, and that the one relay lost among them is found again.
+func TestPeersWithoutAnAddressAreNotLost(t *testing.T) {
+	r := newSearchRun(t)
+	for i := range 1000 {
+		r.core.up(r.now, peerNumber(i))
+		if i == 500 {
+			r.core.up(r.now, "relay")
+			r.down("relay", "there")
+		}
+		r.core.down(r.now, peerNumber(i), nil)
+		r.poll()
+	}
+	require.Len(t, r.core.list, 1)
+	require.Zero(t, r.core.forgotten)
+	r.until(5 * time.Minute)
+	r.reach["there"] = "relay"
+	r.until(6 * time.Minute)
+	require.True(t, r.core.connected["relay"])
+}
+
+// This test has a node lose forty peers at once, all of its own or all but one, and checks
+// that it finds each of them when the network is whole again.
+func TestAllPeersLostInAPartitionAreFoundAgain(t *testing.T) {
+	for _, friend := range []bool{false, true} {
+		r := newSearchRun(t)
+		if friend {
+			r.core.up(r.now, "friend")
+		}
+		for i := range 40 {
+			r.core.up(r.now, peerNumber(i))
+		}
+		for i := range 40 {
+			r.down(peerNumber(i), fmt.Sprint("addr", i))
+		}
+		r.until(20 * time.Minute)
+		for i := range 40 {
+			r.reach[fmt.Sprint("addr", i)] = peerNumber(i)
+		}
+		r.until(45 * time.Minute)
+		for i := range 40 {
+			require.True(t, r.core.connected[peerNumber(i)], "peer %d, friend %v", i, friend)
+		}
+	}
+}
+
 // This test checks that what anybody on the local network can announce takes no
 // place of other candidates, nor all dials, nor the addresses of a peer that is known.
 func TestAnnouncementsPushNobodyOut(t *testing.T) {
 	r := newSearchRun(t)
-	r.core.up("friend") // so that a search is not all there is
+	r.core.up(r.now, "friend") // so that a search is not all there is
 	for i := range 190 {
 		r.core.add(r.now, Candidate{Peer: peerNumber(i), Addrs: []string{fmt.Sprint("true", i)}, Source: SourceRemembered})
 	}
@@ -360,7 +515,7 @@ func TestConnectionThatEndsAtOnceIsDialledAgain(t *testing.T) {
 	r.add("a", "a", SourceRemembered)
 	d := r.busy[0].dial
 	r.busy = nil
-	r.core.up("a")
+	r.core.up(r.now, "a")
 	r.core.down(r.now, "a", nil)
 	r.core.result(r.now, d.id, "a", nil)
 	r.poll()

@@ -149,3 +149,6 @@ func FuzzRemembered(f *testing.F) {
 		}
 	})
 }
+
+// LinkCount is how many links an overlay remembers.
+func LinkCount(o *Overlay) int { return len(o.links.sorted()) }

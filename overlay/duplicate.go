@@ -117,7 +117,10 @@ type noticeLog struct {
 }
 
 // log calls f with a log that names the peer, unless something was logged lately.
-func (n *noticeLog) log(f func(*zap.Logger)) (logged bool) {
+func (n *noticeLog) log(f func(*zap.Logger)) (logged bool) { return n.logOf(n.peer, f) }
+
+// logOf is log about a peer.
+func (n *noticeLog) logOf(p peer.ID, f func(*zap.Logger)) (logged bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := n.base.clock.Now()
@@ -125,13 +128,13 @@ func (n *noticeLog) log(f func(*zap.Logger)) (logged bool) {
 		return false
 	}
 	n.last = now
-	f(n.base.log.With(zap.Stringer("peer", namedPeer{id: n.peer}), zap.Stringer("id", n.peer)))
+	f(n.base.log.With(zap.Stringer("peer", namedPeer{id: p}), zap.Stringer("id", p)))
 	return true
 }
 
-// refused logs why there is no link to the peer, if somebody has to do something
+// refused logs why there is no link to a peer, if somebody has to do something
 // about it.
-func (n *noticeLog) refused(err error) (logged bool) {
+func (n *noticeLog) refused(p peer.ID, err error) (logged bool) {
 	var text string
 	switch {
 	case errors.Is(err, ErrVersion):
@@ -143,7 +146,7 @@ func (n *noticeLog) refused(err error) (logged bool) {
 	default:
 		return false
 	}
-	return n.log(func(log *zap.Logger) { log.Warn(text, zap.Error(err)) })
+	return n.logOf(p, func(log *zap.Logger) { log.Warn(text, zap.Error(err)) })
 }
 
 // tell logs a notice of the peer's.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/libp2p/go-libp2p/core/peer"
+
 	"github.com/arke-mesh/arke/overlay/session"
 )
 
@@ -71,3 +73,14 @@ var (
 	// what no correct node sends.
 	ErrProtocol = session.ErrProtocol
 )
+
+// ReplacedError is why a peer can't be connected to that was known before: another node
+// of the network answers at all its addresses.
+type ReplacedError struct {
+	By   peer.ID
+	Addr string // where By answers, a multiaddr
+	Err  error
+}
+
+func (e *ReplacedError) Error() string { return e.Err.Error() }
+func (e *ReplacedError) Unwrap() error { return e.Err }

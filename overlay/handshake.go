@@ -98,7 +98,7 @@ func (o *Overlay) accept(s Stream) {
 		s.Close()
 		return
 	}
-	l := o.admit(s)
+	l, heard := o.admit(s)
 	if l == nil {
 		o.drops.Inc(dropHandshakeFull)
 		s.Reset(codeFull)
@@ -106,43 +106,57 @@ func (o *Overlay) accept(s Stream) {
 		return
 	}
 	st := newStream(l, s)
-	err := st.answer()
-	o.callers.Add(-1)
+	err := st.answer(heard)
 	l.mu.Lock()
 	l.callers = slices.DeleteFunc(l.callers, func(each Stream) bool { return each == s })
 	l.unlock()
-	if err == nil {
+	switch {
+	case err == nil:
 		st.carry()
+	case !s.Certified():
+		o.links.forgetCaller(l)
 	}
 }
 
-// admit makes room for one more stream that has not said Hello. It returns nil
-// if there is none, else its link.
-func (o *Overlay) admit(s Stream) *Link {
-	l := o.links.ofCaller(s.Remote())
-	if l == nil {
-		return nil
+// admit makes room for one more stream that has not said Hello; heard gives it back. It
+// returns nil if there is none, else the stream's link.
+func (o *Overlay) admit(s Stream) (l *Link, heard func()) {
+	if l = o.links.ofCaller(s.Remote()); l == nil {
+		return nil, nil
 	}
-	if o.callers.Add(1) > maxHandshakes {
-		o.callers.Add(-1)
-		return nil
+	heard, yields := o.callers.enter(s)
+	if yields != nil {
+		o.drops.Inc(dropHandshakeFull)
+		yields.Reset(codeFull)
+	}
+	if heard == nil {
+		return nil, nil
+	}
+	most := maxPeerHandshakes
+	if !s.Certified() {
+		most = 1
 	}
 	l = l.lock()
 	defer l.unlock()
-	if len(l.callers) >= maxPeerHandshakes || o.leaving() {
-		o.callers.Add(-1)
-		return nil
+	if len(l.callers) >= most || o.leaving() {
+		heard()
+		return nil, nil
 	}
 	l.callers = append(l.callers, s)
-	return l
+	return l, heard
 }
 
 // answer handles the Hello of a stream that the peer opened, and has it join the
-// link. On an error it has ended the stream.
-func (st *stream) answer() error {
-	st.limit(st.l.atLeast(helloTimeout))
+// link; heard is called once Hello has come, or will not. On an error it has ended the
+// stream.
+func (st *stream) answer(heard func()) error {
+	if st.s.Certified() {
+		st.limit(st.l.atLeast(helloTimeout))
+	} else {
+		st.limit(helloSoon)
+	}
 	g, err := st.hearHello()
-	if err == nil {
+	if heard(); err == nil {
 		st.greeting, st.sample = g, session.Sample{Got: st.l.o.now(), Remote: g.clock}
 		err = st.enter()
 	}
@@ -498,7 +512,11 @@ func (st *stream) refuse(err error) {
 		return
 	}
 	l := st.l
-	if !l.notices.refused(err) {
+	notices := &l.notices
+	if !st.s.Outbound() && !st.s.Certified() {
+		notices = &l.o.uncertified // there may be any number of peers
+	}
+	if !notices.refused(l.peer, err) {
 		l.o.log.Debug("refused a stream", zap.Stringer("id", l.peer), zap.Error(err))
 	}
 	l.o.refuse(st.s, err)

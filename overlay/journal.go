@@ -110,7 +110,7 @@ func (j *journal) dialled(now time.Time, c Candidate, p peer.ID, err error, othe
 			}
 		}
 	}
-	if err == nil {
+	if err == nil && p != j.self {
 		j.dialledLast, j.dialledHow = p, j.how(c) // up may come after it
 	}
 	switch {
@@ -146,23 +146,20 @@ func (j *journal) join(p peer.ID, how string) []logLine {
 
 // up notes the first connection with a peer. dialling says that dials are under way,
 // whose ends tell how it came.
-func (j *journal) up(now time.Time, p peer.ID, dialling bool) (news []logLine) {
+func (j *journal) up(p peer.ID, dialling bool) []logLine {
 	j.connected[p] = true
-	for _, s := range j.seeds {
-		news = append(news, s.found(now, j.named(p))...)
-	}
 	if j.joined {
-		return news
+		return nil
 	}
 	j.joined = true
 	if j.dialledLast == p {
-		return append(news, j.join(p, j.dialledHow)...)
+		return j.join(p, j.dialledHow)
 	}
 	if dialling {
 		j.first = p
-		return news
+		return nil
 	}
-	return append(news, j.join(p, "it called")...)
+	return j.join(p, "it called")
 }
 
 // down notes the end of the last connection with a peer.

@@ -26,7 +26,7 @@ import (
 //	seeds ADDR…                         the node starts, with these seeds
 //	reseed ADDR…                        the seeds are replaced
 //	after TIME                          time passes; at 5s the core looks at the seeds
-//	dial ADDR PEER|HOW [from=seed] [others]  a dial ended: at a peer, or how it failed: refused,
+//	dial ADDR PEER|HOW|me+HOW [from=seed] [others]  a dial ended: at a peer, or how it failed: refused,
 //	                                    slow, unknown (the name), shut (the door); others = more are under way
 //	up PEER [dialling]                  the first connection with a peer; down PEER = the last one is gone
 //	link PEER [name=TEXT]               a link with a peer
@@ -82,13 +82,16 @@ func (r *journalRun) obey(s story.Step) []string {
 		if from := s.Values("from"); len(from) > 0 {
 			c.Source = map[string]Source{"lan": SourceLAN, "remembered": SourceRemembered, "peer": SourcePeer}[from[0]]
 		}
-		p, err := peer.ID(s.Word(1)), scriptDials[s.Word(1)]
-		if err != nil {
+		self, how, both := strings.Cut(s.Word(1), "+")
+		p, err := peer.ID(self), scriptDials[s.Word(1)]
+		if both {
+			err = scriptDials[how]
+		} else if err != nil {
 			p = ""
 		}
 		return printed(r.core.dialled(r.now(), c, p, err, s.HasArg("others")))
 	case "up":
-		return printed(r.core.up(r.now(), peer.ID(s.Word(0)), s.HasArg("dialling")))
+		return printed(r.core.up(peer.ID(s.Word(0)), s.HasArg("dialling")))
 	case "down":
 		return printed(r.core.down(r.now(), peer.ID(s.Word(0))))
 	case "link":

@@ -364,13 +364,19 @@ func (l *Link) plan(label string, in time.Duration, f func()) Timer {
 	})
 }
 
+// downFor is how long the link has been down, if it is; without mu.
+func (l *Link) downFor(now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return now.Sub(l.downSince)
+}
+
 // forget gives the link up if nobody needs it; without mu.
-func (l *Link) forget(now time.Time) bool {
+func (l *Link) forget() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	needed := l.up() || l.reconnect.dialing || l.holders.any() || len(l.callers) > 0 ||
-		l.joining != nil || len(l.waiters) > 0 || l.events.waiting() ||
-		now.Sub(l.downSince) < forgetAfter
+		l.joining != nil || len(l.waiters) > 0 || l.events.waiting()
 	if !needed {
 		l.forgotten.Store(true)
 	}

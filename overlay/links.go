@@ -94,12 +94,22 @@ func (t *linkTable) ofCaller(p peer.ID) *Link {
 	return t.get(p)
 }
 
+// forgetCaller removes the link of a peer that called and was not let in, unless somebody
+// needs it.
+func (t *linkTable) forgetCaller(l *Link) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.all[l.peer] == l && l.forget() {
+		delete(t.all, l.peer)
+	}
+}
+
 // forget removes the links that nobody needs, so that a node that lives long in a
 // network with much change does not grow. mu is held.
 func (t *linkTable) forget() {
 	now := t.o.clock.Now()
 	for p, l := range t.all {
-		if l.forget(now) {
+		if l.downFor(now) >= forgetAfter && l.forget() {
 			delete(t.all, p)
 		}
 	}

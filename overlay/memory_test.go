@@ -53,13 +53,14 @@ type memTransport struct {
 	id   peer.ID
 	addr string
 
-	mu      sync.Mutex
-	h       overlay.TransportHandler // nil: does not accept
-	peers   map[*memTransport]bool
-	streams []*memStream
-	dials   []string      // for tests: addresses and ids that were connected to
-	hang    chan struct{} // not nil: Open and Connect wait for it
-	lift    time.Duration // that it takes to lift a deadline of an incoming stream; fixed before use
+	mu          sync.Mutex
+	h           overlay.TransportHandler // nil: does not accept
+	peers       map[*memTransport]bool
+	streams     []*memStream
+	dials       []string      // for tests: addresses and ids that were connected to
+	hang        chan struct{} // not nil: Open and Connect wait for it
+	uncertified bool          // it has no certificate to show; fixed before use
+	lift        time.Duration // that it takes to lift a deadline of an incoming stream; fixed before use
 
 	events sync.Mutex // PeerUp and PeerDown do not overlap
 }
@@ -242,6 +243,7 @@ func (s *memStream) Close() error                { return nil }
 func (s *memStream) Remote() peer.ID             { return s.other.owner.id }
 func (s *memStream) RemoteAddr() string          { return s.other.owner.addr }
 func (s *memStream) Outbound() bool              { return s.outbound }
+func (s *memStream) Certified() bool             { return !s.other.owner.uncertified }
 
 func (s *memStream) Reset(code uint32) error {
 	s.in.abort(fmt.Errorf("%w locally", errReset))

@@ -38,7 +38,9 @@ type Overlay struct {
 	spares   spares
 	*renewal
 	exclusion
-	callers atomic.Int32 // incoming streams that have not joined
+	callers *callers
+	// uncertified logs about all peers that call and have shown no certificate.
+	uncertified noticeLog
 
 	// Immutable after Start.
 	handlers    [256]LentHandler
@@ -71,6 +73,8 @@ func New(cfg Config) (*Overlay, error) {
 	o.ctx, o.cancel = context.WithCancelCause(context.Background())
 	o.rand.Read(o.instance[:]) // never fails
 	o.links = linkTable{o: o, all: make(map[peer.ID]*Link), lookAt: minLinks}
+	o.callers = newCallers(o.rand.IntN)
+	o.uncertified = noticeLog{base: o.base}
 	o.loopback = newLoopback(o)
 	o.search = newSearch(o.base)
 	o.clocks = newClockWatch(o.base, o.links.tellClocks)

@@ -22,6 +22,7 @@ const MaxFrameBody = wire.MaxPayload
 const (
 	dialTimeout    = 5 * time.Second       // for a connection; longer over long ways
 	helloTimeout   = 5 * time.Second       // from a stream's beginning to its Hello; likewise
+	helloSoon      = time.Second           // the same for a peer that has shown no certificate
 	byeTimeout     = time.Second           // for the peer to take the last words of a refused stream
 	busyWait       = 50 * time.Millisecond // for a call of the peer that comes first; doubled each time
 	shutdownLimit  = 5 * time.Second       // Shutdown waits no longer for one peer
@@ -30,9 +31,11 @@ const (
 
 // Bounds of what peers can make this node keep.
 const (
-	maxHandshakes     = 256 // streams that have not said Hello yet
+	maxHandshakes     = 256 // streams that have not said Hello yet, of peers that have shown a certificate
 	maxPeerHandshakes = 4   // the same for one peer
-	maxBeforeHello    = 4   // frames that may come instead of Hello: notices, a goodbye
+
+	maxUncertifiedHandshakes = 128 // the same for all others together; each has one
+	maxBeforeHello           = 4   // frames that may come instead of Hello: notices, a goodbye
 )
 
 // maxLinkTime bounds what is believed of a peer's clock: 146 years.

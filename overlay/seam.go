@@ -30,8 +30,12 @@ type Transport interface {
 	Start(h TransportHandler) error
 
 	// Connect makes sure that a connection to the candidate exists and
-	// returns its authenticated peer id. It blocks until ctx ends at the
-	// latest. A candidate without a peer id is resolved first.
+	// returns its authenticated peer id. It blocks until ctx ends at the latest;
+	// the error is a ReplacedError if another node has taken the candidate's
+	// place, and ErrNotAdmitted if TransportHandler.Routes does not let the peer in.
+	// A candidate without a peer id is resolved first. If the only
+	// node found there is this one, Connect returns Self; the error then says why
+	// other addresses of the candidate failed, nil = there are none.
 	Connect(ctx context.Context, c Candidate) (peer.ID, error)
 
 	// Open opens a link stream to p, connecting first where necessary;
@@ -78,9 +82,10 @@ type TransportHandler interface {
 	// that it has shown when a connection was made; nil = it has shown none. Who does
 	// not is not asked who is near, not answered, and named to nobody. It must not block.
 	Routes(p peer.ID, certificate []byte) bool
-	// PeerUp is called when the first authenticated connection to p stands.
+	// PeerUp is called when the first authenticated connection to p stands that Routes
+	// has let in, if the transport asks it.
 	PeerUp(p peer.ID)
-	// PeerDown is called when the last connection to p is gone.
+	// PeerDown is called when the last of these connections to p is gone.
 	PeerDown(p peer.ID)
 }
 
@@ -113,6 +118,9 @@ type Stream interface {
 	RemoteAddr() string
 	// Outbound says that this side opened the stream.
 	Outbound() bool
+	// Certified says whether TransportHandler.Routes has let the peer in, by what it has
+	// shown when the connection was made.
+	Certified() bool
 }
 
 // Key is a point in the overlay's key space: 32 bytes. The distance of two

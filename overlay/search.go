@@ -167,8 +167,8 @@ func (s *search) add(c Candidate) {
 
 func (s *search) up(p peer.ID) {
 	s.step(func(now time.Time) {
-		s.core.up(p)
-		s.say(s.journal.up(now, p, s.core.dialing > 0))
+		s.core.up(now, p)
+		s.say(s.journal.up(p, s.core.dialing > 0))
 	})
 }
 
@@ -241,13 +241,20 @@ func (s *search) dial(d dial) {
 	p, err := s.transport.Connect(ctx, d.candidate)
 	cancel()
 	if err != nil {
-		s.refused.note(s.clock.Now(), cmp.Or(p, d.candidate.Peer), err)
+		by := p
+		if p == s.self { // others at the same name have turned this node away
+			by = ""
+		}
+		s.refused.note(s.clock.Now(), cmp.Or(by, d.candidate.Peer), err)
 		s.log.Debug("candidate can't be reached", zap.Strings("addrs", d.candidate.Addrs), zap.Error(err))
 	}
 	s.step(func(now time.Time) {
 		s.core.result(now, d.id, p, err)
 		s.say(s.journal.dialled(now, d.candidate, p, err, s.core.dialing > 0))
 		if err == nil && p != s.self && s.book.meet(p, d.candidate.Addrs) {
+			s.changed()
+		}
+		if replaced := (*ReplacedError)(nil); errors.As(err, &replaced) && !s.core.connected[d.candidate.Peer] && s.book.forget(d.candidate.Peer) {
 			s.changed()
 		}
 	})
@@ -335,6 +342,13 @@ func (b *addressBook) meet(p peer.ID, addrs []string) bool {
 	changed := !slices.Equal(merged, e.addrs)
 	e.addrs = merged
 	return changed
+}
+
+// forget removes a peer whose place another one has taken. It reports whether it was there.
+func (b *addressBook) forget(p peer.ID) bool {
+	known := b.entries[p] != nil
+	delete(b.entries, p)
+	return known
 }
 
 // makeRoom forgets the peer that was met longest ago, if the book is full.

@@ -17,7 +17,7 @@ import (
 const (
 	SeedTrying  = "trying"  // not reached yet, for less than five seconds
 	SeedReached = "reached" // a connection stands
-	SeedSelf    = "self"    // it is this node
+	SeedSelf    = "self"    // it is this node, and leads to no other: it counts as none
 	SeedFailing = "failing" // it can't be reached
 )
 
@@ -35,7 +35,7 @@ type SeedStatus struct {
 	State string    `json:"state"`           // trying, reached, self, or failing
 	Peer  string    `json:"peer,omitempty"`  // who was there last
 	Name  string    `json:"name,omitempty"`  // what people call it: any text, to be escaped
-	Error string    `json:"error,omitempty"` // why it can't be reached
+	Error string    `json:"error,omitempty"` // why it, or another address of its name, can't be reached
 	Since time.Time `json:"since"`           // when the state began
 }
 
@@ -77,23 +77,31 @@ func (s *seed) become(now time.Time, state string) {
 	if state != SeedFailing {
 		s.reason = ""
 	}
+	if state == SeedReached || state == SeedSelf {
+		s.told = ""
+	}
 }
 
 // dialled takes in how a dial ended.
 func (s *seed) dialled(now time.Time, self peer.ID, p namedPeer, err error) (news []logLine) {
 	switch {
-	case err != nil && s.state == SeedReached: // it is there: another address of it was tried
+	case p.id == self:
+		s.peer = self
+		s.become(now, SeedSelf)
+		if err != nil {
+			s.reason = reason.OfDial(err)
+		}
 	case err != nil:
+		if s.state != SeedFailing {
+			s.become(now, SeedTrying)
+		}
 		s.reason = reason.OfDial(err)
 		return s.look(now)
-	case p.id == self:
-		s.become(now, SeedSelf)
 	default:
 		s.peer = p.id
 		if s.told != "" {
 			news = append(news, info("a seed is reached now", "seed", s.addr, "peer", p, "id", p.id))
 		}
-		s.told = ""
 		s.become(now, SeedReached)
 	}
 	return news
@@ -104,14 +112,6 @@ func (s *seed) lost(now time.Time, p peer.ID) {
 	if s.peer == p && s.state == SeedReached {
 		s.become(now, SeedTrying)
 	}
-}
-
-// found notes that its node called by itself.
-func (s *seed) found(now time.Time, p namedPeer) []logLine {
-	if s.peer != p.id || p.id == "" {
-		return nil
-	}
-	return s.dialled(now, "", p, nil)
 }
 
 // look says whether it is time to speak of a seed out of reach.

@@ -45,6 +45,14 @@
 // has seen it. If a retry was interrupted and a later one fails otherwise, the
 // outcome says the worst that can be true: ErrInterrupted.
 //
+// # Overload
+//
+// A member starts only what can end before its deadline, by what its handlers took of
+// late, and refuses the rest at once with ErrOverloaded, so that another member is asked. A
+// push or broadcast has to begin in time. So at ten times the load a member still replies
+// as fast as it can, whatever the length of its queue. Where nothing can end in time,
+// it tries one at a time.
+//
 // # Headers and bodies
 //
 // A message is a body, which may be empty, and headers, which Arke carries and

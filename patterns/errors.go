@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"syscall"
 )
 
 // Outcomes of a request that are not replies. Tell them apart with errors.Is;
@@ -45,6 +47,14 @@ var (
 	// finish what they accepted may need them.
 	ErrClosed = errors.New("arke: closed")
 
+	// ErrPeerClosed is returned by what sends on a tunnel that the other side has
+	// closed. It matches syscall.EPIPE and io.ErrClosedPipe.
+	ErrPeerClosed error = &alike{"arke: the other side has closed the tunnel", []error{syscall.EPIPE, io.ErrClosedPipe}}
+
+	// ErrUnread is ErrPeerClosed of a side that has not read all that was sent. It
+	// matches syscall.ECONNRESET, too.
+	ErrUnread error = &alike{"arke: the other side has closed the tunnel, and has not read everything", []error{ErrPeerClosed, syscall.ECONNRESET}}
+
 	// ErrWouldBlock is returned by what does not wait: TryPublish while a
 	// lane is full or the subscribers are not known yet, and
 	// Tunnel.TrySend without credit. Nothing was sent.
@@ -60,6 +70,15 @@ var (
 	// or registrations already as the limits of this node or client allow.
 	ErrTooMany = errors.New("arke: too many open at once")
 )
+
+// alike is an error that matches others.
+type alike struct {
+	text string
+	same []error
+}
+
+func (e *alike) Error() string   { return e.text }
+func (e *alike) Unwrap() []error { return e.same }
 
 // Code classifies a RemoteError. Numbers below 100 are Arke's, the others are
 // the application's.

@@ -103,7 +103,7 @@ type PublishOptions struct {
 	// Keys is the id of the keys that the topic is under, if a client has brought some; a
 	// relay sets it. Default: the node's own.
 	Keys string
-	// Confirm, if not nil, is filled with how many nodes took the message.
+	// Confirm, if not nil, is filled with how many nodes acknowledged the message.
 	Confirm *int
 }
 
@@ -117,9 +117,10 @@ func Origin(n uint64) PublishOption {
 	return publishOption(func(o *PublishOptions) { o.Origin = n })
 }
 
-// Confirm has nodes filled with how many nodes took the message: those with a
-// matching subscription into whose lane it was put, this one included. Through a
-// relay it makes Publish a round trip, whose error is the relay's.
+// Confirm has nodes filled with how many nodes with a matching subscription acknowledged
+// the message, this one included. Publish waits for them. If it returns ErrInterrupted or a
+// DeadlineError, further nodes may have the message. A node whose matching patterns all begin
+// with a wildcard is not counted. TryPublish does not confirm.
 func Confirm(nodes *int) PublishOption {
 	return publishOption(func(o *PublishOptions) { o.Confirm = nodes })
 }

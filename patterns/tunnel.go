@@ -56,11 +56,13 @@ type Tunnel interface {
 	// Reset ends both directions at once; what is under way is dropped. The
 	// other side gets a *TunnelError with code and text.
 	Reset(code Code, text string) error
-	// Close is CloseSend, and says that nothing more will be received: what
-	// comes still is dropped. It does not wait. Idempotent.
+	// Close is CloseSend, and says that nothing more will be received: what was
+	// not received, or still comes, is dropped. The other side's sends return
+	// ErrPeerClosed then. It does not wait. Idempotent.
 	Close() error
-	// Done is closed when both directions have ended; Err says how then: nil
-	// in good order.
+	// Done is closed when both directions have ended and all that came was
+	// received; Err says how then: nil in good order, ErrUnread if the other side
+	// closed and had not received all.
 	Done() <-chan struct{}
 	Err() error
 }

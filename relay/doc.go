@@ -67,7 +67,7 @@
 //	34 Cancel       rpc   both    u64 id
 //	40 TunnelData   bulk  both    u64 id, u8 1 = opener + 2 = last of its message + 32 = several, chunk
 //	41 TunnelCredit ctl   both    u64 id, u8 1 = opener or 16 = subscription + 64 = returned, u64 total
-//	42 TunnelEnd    bulk  both    u64 id, u8 1 = opener + 4 = closed
+//	42 TunnelEnd    bulk  both    u64 id, u8 1 = opener + 4 = closed, if closed: u64 read
 //	43 TunnelReset  ctl   both    u64 id, u8 1 = opener, u8 cause, u32 code, text
 //	48 Publish      pub   client  u64 id or 0, u64 deadline or 0, s8 topic, headers, body
 //	48 Publish      pub   relay   s8 peer, s8 topic, u16 count × u64 subscription, headers, body
@@ -280,9 +280,11 @@
 // in 2 bytes; it comes only behind whole messages. A chunk uses up credit: its length, but at least 64; nobody sends more than he
 // has. TunnelCredit says how much was given since the beginning, the first
 // included; with flag 64, how much its sender gives back of what it was given, since the
-// beginning, and the same again asks for more. TunnelEnd ends the sender's direction, behind its data; with flag 4 it
-// does not receive either, and the other side ends, too. TunnelReset ends both at
-// once: cause 0 by the program, with code and text, 1 interrupted, 2 overloaded,
+// beginning, and the same again asks for more. TunnelEnd ends the sender's direction,
+// behind its data; with flag 4 it does not receive either, and the other side ends, too:
+// read is the credit of all chunks that the sender has read, so the other side knows what
+// was dropped. TunnelReset ends both at once: cause 0 by the program, with code and text,
+// 1 interrupted, 2 overloaded,
 // 3 leaving, 4 protocol. Frames of a tunnel that is over are ignored.
 //
 // # States of a session

@@ -445,7 +445,7 @@ func TestKeysOfTopicsAreForTheSession(t *testing.T) {
 
 		id := node.KeySetID(&keys[0])
 		publish := func() error {
-			_, err := s.node.PublishTail(t.Context(), "prices.eu", tail("x"), patterns.PublishOptions{Keys: id})
+			err := s.node.PublishTail(t.Context(), "prices.eu", tail("x"), patterns.PublishOptions{Keys: id})
 			return err
 		}
 		b.conn.Close()

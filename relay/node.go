@@ -46,8 +46,8 @@ type Node interface {
 	// Subscribe is that of patterns.Messenger, for those that block publishers.
 	Subscribe(ctx context.Context, pattern string, s patterns.Subscriber, o patterns.SubscribeOptions) (patterns.Subscription, error)
 	// PublishTail and TryPublishTail are those of pubsub.Engine.
-	PublishTail(ctx context.Context, topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error)
-	TryPublishTail(topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error)
+	PublishTail(ctx context.Context, topic string, tail []byte, o patterns.PublishOptions) error
+	TryPublishTail(topic string, tail []byte, o patterns.PublishOptions) error
 	// PublishRun and TryPublishRun are those of package pubsub.
 	PublishRun(ctx context.Context, topic string, run wire.Messages, count int, o patterns.PublishOptions) (done, failed int, err error)
 	TryPublishRun(topic string, run wire.Messages, count int, o patterns.PublishOptions) (done, failed int, err error)

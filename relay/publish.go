@@ -81,12 +81,16 @@ func (p *publisher) handle(lane wire.Lane, body []byte) error {
 // try publishes what need not wait, and leaves the rest of m.
 func (p *publisher) try(m *wire.LeafPublish) {
 	o := p.options(m.Topic)
-	if m.ID != wire.SeveralPublications {
-		nodes, err := p.c.relay.cfg.Node.TryPublishTail(m.Topic, m.Tail, o)
+	switch m.ID {
+	case wire.SeveralPublications:
+	case 0:
+		err := p.c.relay.cfg.Node.TryPublishTail(m.Topic, m.Tail, o)
 		if !errors.Is(err, patterns.ErrWouldBlock) {
-			p.tell(m, 1, nodes, err)
+			p.tell(m, 1, 0, err)
 			m.Count = 0
 		}
+		return
+	default: // it waits for other nodes
 		return
 	}
 	for m.Count > 0 {
@@ -210,7 +214,11 @@ func (p *publisher) work(key string) {
 			p.run(ctx, &next)
 			more = p.pop(key)
 		} else {
-			nodes, err := p.c.relay.cfg.Node.PublishTail(ctx, next.Topic, next.Tail, p.options(next.Topic))
+			nodes, o := 0, p.options(next.Topic)
+			if next.ID != 0 {
+				o.Confirm = &nodes
+			}
+			err := p.c.relay.cfg.Node.PublishTail(ctx, next.Topic, next.Tail, o)
 			more = p.pop(key)
 			p.ended(&next, 1, nodes, err)
 		}

@@ -349,9 +349,15 @@
 // it can try tokens at home: tokens have 16 bytes at least (TestWeakTokensAreRefused),
 // and should be random. TCP on loopback is not encrypted: root can read along.
 //
-// In an issued network (Issuance) a network key alone lets nobody in. Who holds one and
-// no good certificate passes TLS, is told what it lacks, and has no link, so it serves,
-// calls, anchors and hears nothing (internal/node: TestOnlyCertificatesLetIn); it is in no
+// In an issued network (Issuance) a network key alone lets nobody in. A holder of one without
+// a good certificate passes TLS, is told what it lacks, and has no link, so it serves,
+// calls, anchors and hears nothing (internal/node: TestOnlyCertificatesLetIn). It takes
+// no place of a node with one: not of its connections, streams and bytes (overlay/p2p:
+// TestPeersWithoutACertificateTakeNoPlaces), not of its handshakes (overlay:
+// TestSilentCallersKeepNobodyOut, overlay/p2p: TestDoorSharesHandshakesBetweenSources,
+// TestDoorHurriesWhenTheLineIsLong), links, lines of the log or lost peers (overlay: TestCallersThatAreNotLetInLeaveNothing,
+// TestPeersWithoutAnAddressAreNotLost). It can have a node do one TLS handshake for each
+// of its own, and so slow down nodes of the same source, a /24 or a /48; it is in no
 // routing table, and is neither asked who is near nor answered, so it stands in no anchor's
 // place (overlay/p2p: TestWhoHasNoCertificateTakesNoPartInRouting,
 // TestWhoseCertificateIsTakenBackLeavesTheTables). A node with a certificate does what it allows and nothing
@@ -409,7 +415,8 @@
 // its Hello's and statements that are news, five signatures a second and a hundred at once
 // (overlay: TestWhatAPeerSaysTooFastIsAskedForAgain); signatures of topics, 10,000 a second,
 // 200 of them false (patterns/pubsub: TestManyGoodSignaturesOfOnePeerHoldNobodyUp,
-// TestFalseSignaturesAreLookedAtSoManyTimes). A peer id has one such rate, so who joins under
+// TestFalseSignaturesAreLookedAtSoManyTimes); leases and their proofs, 2,000 a second, 25 of
+// them false (cluster: TestOnePeersChecksLeaveOthersTheirs). A peer id has one such rate, so who joins under
 // many has many. Signatures of certificates are verified while nobody waits for them, a
 // refused certificate takes nothing from who has shown a good one, and nothing is kept of
 // one whose link does not come (internal/issued: TestARefusedCertificateTakesNothingAway,

@@ -42,7 +42,7 @@ func (t *transport) Connect(ctx context.Context, c overlay.Candidate) (peer.ID, 
 	p.n.mu.Lock()
 	defer p.n.mu.Unlock()
 	h, err := p.connect(ctx, c.Peer, c.Addrs)
-	if err != nil {
+	if err != nil && (h != p.host || c.Peer != "") {
 		return "", err
 	}
 	return h.id, nil
@@ -62,7 +62,7 @@ func (p *process) connect(ctx context.Context, id peer.ID, addrs []string) (*hos
 		return nil, err
 	}
 	if h == p.host {
-		return nil, ErrWrongPeer
+		return h, ErrWrongPeer
 	}
 	if usable(p, h) != nil {
 		return h, nil

@@ -71,7 +71,7 @@ func TestDialFails(t *testing.T) {
 			{"unknown address", overlay.Candidate{Addrs: []string{"/ip4/192.0.2.1/tcp/1"}}, sim.ErrNoAddress, 0},
 			{"peer without address", overlay.Candidate{Peer: b.Transport.Self()}, sim.ErrNoAddress, 0},
 			{"another peer", overlay.Candidate{Peer: lost.Transport.Self(), Addrs: b.Transport.Addrs()}, sim.ErrWrongPeer, 0},
-			{"itself", overlay.Candidate{Addrs: a.Transport.Addrs()}, sim.ErrWrongPeer, 0},
+			{"itself, by its peer id", a.candidate(), sim.ErrWrongPeer, 0},
 			{"nobody listens", overlay.Candidate{Addrs: []string{n.Addr("deaf")}}, sim.ErrRefused, 40 * time.Millisecond},
 			{"crashed", crashed.candidate(), sim.ErrRefused, 40 * time.Millisecond},
 			{"lost", lost.candidate(), sim.ErrTimeout, 5 * time.Second},
@@ -82,9 +82,12 @@ func TestDialFails(t *testing.T) {
 			require.ErrorIs(t, err, c.err, c.name)
 			about(t, c.took, time.Since(begin))
 		}
+		self, err := a.Transport.Connect(context.Background(), overlay.Candidate{Addrs: a.Transport.Addrs()})
+		require.NoError(t, err, "an address that leads to itself is no failure")
+		require.Equal(t, a.Transport.Self(), self)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_, err := a.Transport.Open(ctx, lost.Transport.Self(), lost.Transport.Addrs())
+		_, err = a.Transport.Open(ctx, lost.Transport.Self(), lost.Transport.Addrs())
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Empty(t, a.seen())
 	})

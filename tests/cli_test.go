@@ -148,6 +148,9 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 	key := filepath.Join(dir, "key")
 	harness.Run(t, "keygen", "--out", key).Ends(0)
 	good := read(t, key)
+	vault, prices := filepath.Join(dir, "vault"), filepath.Join(dir, "prices")
+	harness.Run(t, "keygen", "--cluster", "vault", "--out", vault).Ends(0)
+	harness.Run(t, "keygen", "--cluster", "topic:prices", "--out", prices).Ends(0)
 	loose := file("loose", good, 0o644)
 	short := file("short", good[:len(good)-8], 0o600)
 	empty := file("empty", "", 0o600)
@@ -185,6 +188,8 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 		{[]string{"request", "x", "--address", "127.0.0.1:1", "--token-file", token}, []string{"no relay", "127.0.0.1:1", "refused"}},
 		{[]string{"relay", "--dev", "--data-dir", open, "--socket", filepath.Join(dir, "s4")}, []string{"chmod go-w " + open}},
 		{[]string{"request", "x", "--address", "127.0.0.1:1", "--token-file", dir + "/none"}, []string{"no token file"}},
+		{[]string{"serve", "valut", "--echo", "--cluster-key-file", vault}, []string{vault, "keys of vault", "uses valut"}},
+		{[]string{"publish", "prizes.a", "1", "--cluster-key-file", prices}, []string{prices, "keys of topic:prices", "uses topic:prizes"}},
 		{[]string{"serve", "x", "--echo", "--env", "ARKE_NETWORK"}, []string{"--env", "never"}},
 		{[]string{"relay", "--dev", "--socket", plain}, []string{plain}},
 		{[]string{"relay", "--dev", "--socket", filepath.Join(dir, strings.Repeat("long", 40))}, []string{"long"}},
@@ -193,7 +198,7 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 		{[]string{"serve"}, []string{"missing CLUSTER", "arke serve --help"}},
 		{[]string{"serve", "x"}, []string{"--echo", "--exec"}},
 		{[]string{"serve", "x", "--echo", "--exec", "cat"}, []string{"--echo", "--exec"}},
-		{[]string{"serve", "x", "--echo", "--socket", filepath.Join(dir, "none")}, []string{"no relay"}},
+		{[]string{"serve", "x", "--echo", "--socket", filepath.Join(dir, "none"), "--log-level", "warn"}, []string{"no relay"}},
 		{[]string{"request"}, []string{"missing CLUSTER"}},
 		{[]string{"request", "x", "y", "z"}, []string{`"z"`}},
 		{[]string{"request", "x", "--timeout", "5"}, []string{"timeout"}},
@@ -232,7 +237,7 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 		{[]string{"expose", "x"}, []string{"--to tcp://HOST:PORT"}},
 		{[]string{"expose", "x", "--to", "127.0.0.1:5432"}, []string{"127.0.0.1:5432", "tcp://HOST:PORT"}},
 		{[]string{"forward", "x", "--listen", "5432"}, []string{"--listen", "HOST:PORT"}},
-		{[]string{"forward", "x", "--socket", filepath.Join(dir, "none")}, []string{"no relay"}},
+		{[]string{"forward", "x", "--socket", filepath.Join(dir, "none"), "--log-level", "warn"}, []string{"no relay"}},
 	} {
 		t.Run(strings.Join(tc.args[:min(len(tc.args), 3)], " "), func(t *testing.T) {
 			result := harness.Run(t, tc.args...)

@@ -53,8 +53,8 @@
 //	curl -s -X PUT localhost:9740/log-level -d level=debug
 //	arke status --explain arke_dropped_total           # what a number means
 //
-// Ready means that the relay has joined and settled, or that it was given no seeds
-// and need not join anybody. Off loopback --admin-token-file is required. The folder
+// Ready means that the relay has joined and settled, or that it was given no other seeds
+// than itself and need not join anybody. Off loopback --admin-token-file is required. The folder
 // deploy has a configuration for Prometheus, alert rules, and a dashboard for
 // Grafana; docs/metrics.md says what each number means, and docs/faults.md how ten
 // faults look.

@@ -6,7 +6,6 @@ package conn
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -24,12 +23,11 @@ const maxMessage = 64 << 10
 // Conn is a tunnel as a net.Conn. Methods may be called concurrently; several
 // Reads, or several Writes, take turns.
 type Conn struct {
-	// Immutable after New.
-	tunnel patterns.Tunnel
+	// Immutable.
+	tunnel   stream
+	accepted bool
 
 	reading sync.Mutex // held by the Read under way
-	rest    []byte     // guarded by reading; received and not read
-
 	writing sync.Mutex // held by the Write under way
 
 	read, write deadline.Deadline
@@ -38,16 +36,29 @@ type Conn struct {
 
 var _ net.Conn = (*Conn)(nil)
 
-// partSender is a tunnel that can send a part of what it is given as a message
-// of its own, so that a deadline never comes in the middle of one: at most n
-// bytes are sent when SendPart returns n, and all of them go.
-type partSender interface {
+// stream is a tunnel of bytes. Every tunnel of a node or a client is one.
+type stream interface {
+	patterns.Tunnel
+	// SendPart sends the first n bytes of body as a message of its own, so that a
+	// deadline never comes in the middle of one.
 	SendPart(ctx context.Context, body []byte) (n int, err error)
+	// ReadPart copies to b what has come. The rest of a message stays in the tunnel,
+	// which knows how much of what came was not read.
+	ReadPart(ctx context.Context, b []byte) (n int, err error)
+	// Detach lets the handler of the tunnel return without ending it.
+	Detach()
 }
 
-// New returns t as a net.Conn. Nobody else should use t from then on.
-func New(t patterns.Tunnel) *Conn {
-	return &Conn{tunnel: t}
+// New returns a tunnel that was opened here as a net.Conn. Nobody else should use t
+// from then on.
+func New(t patterns.Tunnel) *Conn { return &Conn{tunnel: t.(stream)} }
+
+// Accept is New for a tunnel that a handler serves. It outlives the handler, so Close
+// is due.
+func Accept(t patterns.Tunnel) *Conn {
+	s := t.(stream)
+	s.Detach()
+	return &Conn{tunnel: s, accepted: true}
 }
 
 // Read implements net.Conn.
@@ -62,18 +73,8 @@ func (c *Conn) Read(b []byte) (int, error) {
 	case c.read.Passed():
 		return 0, os.ErrDeadlineExceeded
 	}
-	for len(c.rest) == 0 {
-		body, err := c.tunnel.Receive(until{c.read.Done()})
-		if err != nil {
-			return 0, c.judge(err)
-		}
-		c.rest = body
-	}
-	n := copy(b, c.rest)
-	if c.rest = c.rest[n:]; len(c.rest) == 0 {
-		c.rest = nil
-	}
-	return n, nil
+	n, err := c.tunnel.ReadPart(until{c.read.Done()}, b)
+	return n, c.judge(err)
 }
 
 // Write implements net.Conn.
@@ -89,7 +90,7 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 		case n == len(b):
 			return n, nil
 		}
-		sent, err := c.send(b[n:min(len(b), n+maxMessage)])
+		sent, err := c.tunnel.SendPart(until{c.write.Done()}, b[n:min(len(b), n+maxMessage)])
 		if n += sent; err != nil {
 			return n, c.judge(err)
 		}
@@ -99,20 +100,11 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 	}
 }
 
-// send sends the piece, or a part of it.
-func (c *Conn) send(piece []byte) (int, error) {
-	if t, ok := c.tunnel.(partSender); ok {
-		return t.SendPart(until{c.write.Done()}, piece)
-	}
-	if err := c.tunnel.Send(until{c.write.Done()}, piece); err != nil {
-		return 0, err
-	}
-	return len(piece), nil
-}
-
 // judge returns an error of the tunnel as users of a net.Conn know it.
 func (c *Conn) judge(err error) error {
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, io.EOF):
 		return io.EOF
 	case c.closed.Load():
@@ -127,8 +119,8 @@ func (c *Conn) judge(err error) error {
 // that was written.
 func (c *Conn) CloseWrite() error { return c.tunnel.CloseSend() }
 
-// Close implements net.Conn: what was written arrives, what comes is dropped. A
-// Read or Write under way ends.
+// Close implements net.Conn: what was written arrives. What came and was not read is
+// dropped, and the other side learns that. A Read or Write under way ends.
 func (c *Conn) Close() error {
 	c.closed.Store(true)
 	c.read.End()
@@ -139,12 +131,23 @@ func (c *Conn) Close() error {
 // Tunnel returns the tunnel, for its Reset, Done and Err.
 func (c *Conn) Tunnel() patterns.Tunnel { return c.tunnel }
 
-// LocalAddr and RemoteAddr implement net.Conn: both are the address of the
-// cluster's member.
-func (c *Conn) LocalAddr() net.Addr { return addr(c.tunnel.Info()) }
+// LocalAddr implements net.Conn: CLUSTER/MEMBER at the member, empty at the caller.
+func (c *Conn) LocalAddr() net.Addr {
+	if i := c.tunnel.Info(); c.accepted {
+		return addr(i.Cluster + "/" + i.Member)
+	}
+	return addr("")
+}
 
-// RemoteAddr is described at LocalAddr.
-func (c *Conn) RemoteAddr() net.Addr { return addr(c.tunnel.Info()) }
+// RemoteAddr implements net.Conn: CLUSTER/MEMBER@PEER at the caller, and the caller's
+// peer id at the member.
+func (c *Conn) RemoteAddr() net.Addr {
+	i := c.tunnel.Info()
+	if c.accepted {
+		return addr(i.Peer)
+	}
+	return addr(i.Cluster + "/" + i.Member + "@" + i.Peer)
+}
 
 // SetDeadline implements net.Conn.
 func (c *Conn) SetDeadline(t time.Time) error {
@@ -160,11 +163,11 @@ func (c *Conn) SetReadDeadline(t time.Time) error { return c.read.Set(t) }
 // SetWriteDeadline implements net.Conn.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.write.Set(t) }
 
-// addr is a net.Addr of a tunnel.
-type addr patterns.TunnelInfo
+// addr is a net.Addr of one end of a tunnel.
+type addr string
 
 // Network implements net.Addr.
 func (a addr) Network() string { return "arke" }
 
 // String implements net.Addr.
-func (a addr) String() string { return fmt.Sprintf("%s/%s@%s", a.Cluster, a.Member, a.Peer) }
+func (a addr) String() string { return string(a) }

@@ -72,7 +72,7 @@ func TestBytesComeAsTheyWereWritten(t *testing.T) {
 		require.NoError(t, <-result)
 		require.NoError(t, c.Close())
 		require.Equal(t, "arke", c.RemoteAddr().Network())
-		require.Contains(t, c.LocalAddr().String(), "pipe/")
+		require.Contains(t, c.RemoteAddr().String(), "pipe/")
 	})
 }
 
@@ -187,5 +187,22 @@ func TestErrorsKeepTheirTypes(t *testing.T) {
 		require.True(t, errors.Is(err, net.ErrClosed))
 		_, err = c.Read(nil)
 		require.ErrorIs(t, err, net.ErrClosed)
+	})
+}
+
+func TestMessagesOfAnySizeAreBytes(t *testing.T) {
+	// This test sends messages to a connection that reads little at a time: an empty
+	// one, and one that is too large to be received whole.
+	pipe(t, func(c *conn.Conn) error {
+		for _, size := range []int{0, 3 << 20, 0, 1} {
+			if err := c.Tunnel().Send(context.Background(), make([]byte, size)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(t *testing.T, c *conn.Conn, n *sim.Network) {
+		got, err := io.CopyBuffer(io.Discard, struct{ io.Reader }{c}, make([]byte, 1000))
+		require.NoError(t, err)
+		require.EqualValues(t, 3<<20+1, got)
 	})
 }

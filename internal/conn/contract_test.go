@@ -32,20 +32,18 @@ func TestAConnIsANetConn(t *testing.T) {
 			require.NoError(t, err)
 			host := startNode(t, network, keys)
 			caller := startNode(t, network, keys, host.Addrs()[0]+"/p2p/"+host.Self().String())
-			accepted, over := make(chan patterns.Tunnel, 1), make(chan struct{})
+			accepted := make(chan *conn.Conn, 1)
 			_, err = host.Serve(t.Context(), "pipe", patterns.Service{Tunnel: func(_ context.Context, t patterns.Tunnel) error {
-				accepted <- t
-				<-over // who returns drops what was not read
+				accepted <- conn.Accept(t)
 				return nil
 			}}, patterns.Limits{})
 			require.NoError(t, err)
-			defer close(over)
 			nettest.TestConn(t, func() (c1, c2 net.Conn, stop func(), err error) {
 				opened, err := caller.OpenTunnel(t.Context(), "pipe", patterns.Message{}, patterns.WaitForMember())
 				if err != nil {
 					return nil, nil, nil, err
 				}
-				c1, c2 = conn.New(opened), conn.New(<-accepted)
+				c1, c2 = conn.New(opened), <-accepted
 				return c1, c2, func() {
 					_ = c1.Close()
 					_ = c2.Close()

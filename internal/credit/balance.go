@@ -17,17 +17,21 @@ type Balance struct {
 	heard uint64 // the largest total that was heard of
 
 	returned uint64 // ever
-	spent    bool   // or new, since the last Idle
-	asked    bool   // since the last Idle, and since more was heard of
+	spent    uint64
+	busy     bool // something was used up since the last Idle, or it is new
+	asked    bool //  since the last Idle, and since more was heard of
 }
 
 // NewBalance returns a balance with the first credit that was heard of.
 func NewBalance(first uint64) Balance {
-	return Balance{left: int(min(first, MaxBalance)), heard: first, spent: true}
+	return Balance{left: int(min(first, MaxBalance)), heard: first, busy: true}
 }
 
 // Left is what may be sent.
 func (b *Balance) Left() int { return b.left }
+
+// Spent is what was used up since the beginning.
+func (b *Balance) Spent() uint64 { return b.spent }
 
 // Heard takes in all the credit that the other side says it has given since the
 // beginning, and says whether that is more than before.
@@ -55,13 +59,14 @@ func (b *Balance) Spend(n, chunk int) bool {
 // Take uses up so much credit, which there is.
 func (b *Balance) Take(cost int) {
 	b.left -= cost
-	b.spent = true
+	b.spent += uint64(cost)
+	b.busy = true
 }
 
 // Idle says whether nothing was used up since the last call.
 func (b *Balance) Idle() bool {
-	idle := !b.spent
-	b.spent, b.asked = false, false
+	idle := !b.busy
+	b.busy, b.asked = false, false
 	return idle
 }
 
@@ -70,7 +75,7 @@ func (b *Balance) Idle() bool {
 func (b *Balance) Ask() (total uint64, ok bool) {
 	ok = !b.asked && b.left >= minPiece
 	if ok {
-		b.asked, b.spent = true, true
+		b.asked, b.busy = true, true
 	}
 	return b.returned, ok
 }
@@ -102,7 +107,7 @@ func (b *Balance) Piece(left, chunk int) (n int, ok bool) {
 }
 
 // Refund gives back the credit of a chunk of n bytes that was not sent.
-func (b *Balance) Refund(n int) { b.left += Cost(n) }
+func (b *Balance) Refund(n int) { b.Take(-Cost(n)) }
 
 // CostOf is the credit that n bytes use up, cut into chunks of at most chunk
 // bytes.

@@ -133,6 +133,7 @@ func neverStuck(t *testing.T, size, through int) {
 	}
 	balance := NewBalance(uint64(first))
 	var passing, unread []int
+	var read uint64
 	budget := NewBudget(64 << 20)
 	hear := func() {
 		if through > 0 {
@@ -167,6 +168,8 @@ func neverStuck(t *testing.T, size, through int) {
 					part = 1 + rng.IntN(part)
 				}
 				far.Read(part)
+				read += uint64(part)
+				require.Equal(t, read, far.ReadTotal())
 				if unread[0] -= part; unread[0] == 0 {
 					unread = unread[1:]
 				}

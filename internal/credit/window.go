@@ -61,6 +61,9 @@ func (w *Window) Total() uint64 { return w.total }
 // AllReturned is all the credit that was given back since the beginning.
 func (w *Window) AllReturned() uint64 { return w.returned }
 
+// ReadTotal is the credit of all that was read since the beginning.
+func (w *Window) ReadTotal() uint64 { return w.total - w.returned - uint64(w.given) - uint64(w.held) }
+
 // Came takes a chunk of n bytes in. False: there was no credit for it, so the
 // other side has broken the protocol.
 func (w *Window) Came(n int) bool {

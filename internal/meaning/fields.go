@@ -63,7 +63,7 @@ func fields() []Entry {
 		{"seeds.state", "", "trying, reached, self (it is this node), or failing."},
 		{"seeds.peer", "", "The peer id of who was there last."},
 		{"seeds.name", "", "What people call who was there last, if it has a name and a link was made."},
-		{"seeds.error", "", "Why it can't be reached."},
+		{"seeds.error", "", "Why it, or another address of its name, can't be reached."},
 		{"seeds.since", "", "When that state began."},
 		{"clusters", "", "The clusters that members here serve."},
 		{"clusters.cluster", "", "The name. One that begins with topic: is kept by Arke, for the subscribers of topics."},

@@ -17,7 +17,7 @@ func limits() []string {
 		"conn_limit", "stream_limit", "stream_backlog", "stranger_evicted", "handshake_evicted",
 		"lane_full", "lane_full_ctl", "lane_full_rpc", "lane_full_pub", "lane_full_bulk",
 		"reassembly_full", "handshake_full", "inbox_full", "refused_full", "refused_yielded",
-		"queue_length", "queue_bytes", "workers", "retry_budget", "survey_members",
+		"queue_length", "queue_bytes", "no_time", "workers", "retry_budget", "survey_members",
 		"pubsub.streams", "pubsub.forward", "path_refused", "pubsub.queues", "pubsub.subscriptions",
 		"tunnel.tunnels", "buffer_bytes", "tunnel.open",
 	}

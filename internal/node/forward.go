@@ -116,20 +116,20 @@ func (n *raw) Proxy(s pubsub.Sink, origin uint64) *pubsub.Proxy {
 	return n.topics.NewProxy(s, origin)
 }
 
-// PublishTail is Publish of headers and body as they travel, and says how many
-// nodes have the message: see pubsub.Engine.PublishTail.
-func (n *raw) PublishTail(ctx context.Context, topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error) {
+// PublishTail is Publish of headers and body as they travel: see
+// pubsub.Engine.PublishTail.
+func (n *raw) PublishTail(ctx context.Context, topic string, tail []byte, o patterns.PublishOptions) error {
 	if err := n.publishes(topic); err != nil {
-		return 0, err
+		return err
 	}
 	return n.topics.PublishTail(ctx, topic, tail, o)
 }
 
 // TryPublishTail is PublishTail, but returns patterns.ErrWouldBlock where that
 // would wait, and has sent nothing then.
-func (n *raw) TryPublishTail(topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error) {
+func (n *raw) TryPublishTail(topic string, tail []byte, o patterns.PublishOptions) error {
 	if err := n.publishes(topic); err != nil {
-		return 0, err
+		return err
 	}
 	return n.topics.TryPublishTail(topic, tail, o)
 }

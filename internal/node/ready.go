@@ -6,9 +6,11 @@ package node
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/arke-mesh/arke/cluster"
+	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/patterns/request"
 )
 
@@ -20,7 +22,7 @@ const settleTime = 1500 * time.Millisecond
 type readiness struct {
 	phase  uint32
 	ran    time.Duration
-	seeds  int
+	seeds  []overlay.SeedStatus
 	peers  int
 	served []cluster.ServedStatus
 }
@@ -30,7 +32,7 @@ func (r readiness) why() error {
 	switch {
 	case r.phase != phaseRunning:
 		return errors.New("the node is " + phaseName(r.phase))
-	case r.peers == 0 && r.seeds > 0:
+	case r.peers == 0 && slices.ContainsFunc(r.seeds, func(s overlay.SeedStatus) bool { return s.State != overlay.SeedSelf }):
 		return errors.New("no seed could be joined yet")
 	case r.ran < settleTime:
 		return errors.New("the node has just been started")
@@ -44,11 +46,11 @@ func (r readiness) why() error {
 }
 
 // Ready says why programs should not rely on the node yet; nil means that it has
-// joined and settled. A node that was given no seeds need not join anybody: it may
-// be the first of its network. One that has lost all its peers is not ready, and
+// joined and settled. A node without seeds, or whose seeds all lead to itself, need not
+// join anybody: it may be the first of its network. One that has lost all its peers is not ready, and
 // neither is one that drains.
 func (n *Node) Ready() error {
-	r := readiness{phase: n.phase.Load(), seeds: len(n.overlay.Search().Seeds), peers: n.overlay.Router().Size(), served: n.clusters.Status().Served}
+	r := readiness{phase: n.phase.Load(), seeds: n.overlay.Search().Seeds, peers: n.overlay.Router().Size(), served: n.clusters.Status().Served}
 	if since := n.since.Load(); since != 0 {
 		r.ran = n.outside.Clock.Now().Sub(time.Unix(0, since))
 	}

@@ -39,6 +39,8 @@ func Check(m proto.Message) error {
 		return checkDelta(m)
 	case *Hint:
 		return checkHint(m)
+	case *Seen:
+		return checkSize("seen: cid", m.GetCid(), ClusterIDSize)
 	case *Record:
 		return checkRecord(m)
 	}

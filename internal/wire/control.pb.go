@@ -636,6 +636,7 @@ type Register struct {
 	Seq           uint64                 `protobuf:"varint,7,opt,name=seq,proto3" json:"seq,omitempty"`                 // echoed in Registered
 	Signature     []byte                 `protobuf:"bytes,8,opt,name=signature,proto3" json:"signature,omitempty"`      // by the member's node key over the lease (security.Lease), 64 bytes
 	Below         bool                   `protobuf:"varint,9,opt,name=below,proto3" json:"below,omitempty"`             // the member is held under a shard of cid, and stands for that shard here
+	Announce      bool                   `protobuf:"varint,10,opt,name=announce,proto3" json:"announce,omitempty"`      // the sender waits until the watchers know of the lease
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -733,6 +734,13 @@ func (x *Register) GetBelow() bool {
 	return false
 }
 
+func (x *Register) GetAnnounce() bool {
+	if x != nil {
+		return x.Announce
+	}
+	return false
+}
+
 // Registered acknowledges Register.
 type Registered struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -743,6 +751,7 @@ type Registered struct {
 	Anchors       [][]byte               `protobuf:"bytes,5,rep,name=anchors,proto3" json:"anchors,omitempty"`  // peer ids of the anchors, as the sender sees them
 	Sharded       bool                   `protobuf:"varint,6,opt,name=sharded,proto3" json:"sharded,omitempty"` // the id has shards
 	Deputy        bool                   `protobuf:"varint,7,opt,name=deputy,proto3" json:"deputy,omitempty"`   // the member is one of those that stand for cid under the id that cid is a shard of, if it is one
+	Pending       bool                   `protobuf:"varint,8,opt,name=pending,proto3" json:"pending,omitempty"` // some watcher may not know of the lease yet: the answer comes again when all do
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -822,6 +831,13 @@ func (x *Registered) GetSharded() bool {
 func (x *Registered) GetDeputy() bool {
 	if x != nil {
 		return x.Deputy
+	}
+	return false
+}
+
+func (x *Registered) GetPending() bool {
+	if x != nil {
+		return x.Pending
 	}
 	return false
 }
@@ -1090,7 +1106,8 @@ type Snapshot struct {
 	Settled       bool                   `protobuf:"varint,5,opt,name=settled,proto3" json:"settled,omitempty"` // this anchor may say "empty" with authority
 	Anchors       [][]byte               `protobuf:"bytes,6,rep,name=anchors,proto3" json:"anchors,omitempty"`
 	Refusal       Refusal                `protobuf:"varint,7,opt,name=refusal,proto3,enum=arke.wire.Refusal" json:"refusal,omitempty"`
-	Sharded       bool                   `protobuf:"varint,8,opt,name=sharded,proto3" json:"sharded,omitempty"` // there are more leases under the shards of cid
+	Sharded       bool                   `protobuf:"varint,8,opt,name=sharded,proto3" json:"sharded,omitempty"`           // there are more leases under the shards of cid
+	Announcement  uint64                 `protobuf:"varint,9,opt,name=announcement,proto3" json:"announcement,omitempty"` // with the last part: as in Delta
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1181,6 +1198,13 @@ func (x *Snapshot) GetSharded() bool {
 	return false
 }
 
+func (x *Snapshot) GetAnnouncement() uint64 {
+	if x != nil {
+		return x.Announcement
+	}
+	return 0
+}
+
 // Delta is a change of one anchor's set.
 type Delta struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1189,9 +1213,10 @@ type Delta struct {
 	Number        uint64                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`    // 1, 2, 3 … after a snapshot; a gap means: watch again
 	Upserted      []*Lease               `protobuf:"bytes,4,rep,name=upserted,proto3" json:"upserted,omitempty"` // new, or changed (suspect, incarnation, record)
 	Removed       []*LeaseRef            `protobuf:"bytes,5,rep,name=removed,proto3" json:"removed,omitempty"`
-	Settled       bool                   `protobuf:"varint,6,opt,name=settled,proto3" json:"settled,omitempty"` // current value, always filled
-	Anchors       [][]byte               `protobuf:"bytes,7,rep,name=anchors,proto3" json:"anchors,omitempty"`  // filled when the anchors changed
-	Sharded       bool                   `protobuf:"varint,8,opt,name=sharded,proto3" json:"sharded,omitempty"` // as in Snapshot; current value, always filled
+	Settled       bool                   `protobuf:"varint,6,opt,name=settled,proto3" json:"settled,omitempty"`           // current value, always filled
+	Anchors       [][]byte               `protobuf:"bytes,7,rep,name=anchors,proto3" json:"anchors,omitempty"`            // filled when the anchors changed
+	Sharded       bool                   `protobuf:"varint,8,opt,name=sharded,proto3" json:"sharded,omitempty"`           // as in Snapshot; current value, always filled
+	Announcement  uint64                 `protobuf:"varint,9,opt,name=announcement,proto3" json:"announcement,omitempty"` // to be echoed in Seen; 0 = nobody waits for that
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1282,6 +1307,74 @@ func (x *Delta) GetSharded() bool {
 	return false
 }
 
+func (x *Delta) GetAnnouncement() uint64 {
+	if x != nil {
+		return x.Announcement
+	}
+	return 0
+}
+
+// Seen says that callers at a watcher see all up to an announcement.
+type Seen struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cid           []byte                 `protobuf:"bytes,1,opt,name=cid,proto3" json:"cid,omitempty"`
+	Seq           uint64                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`       // of the Watch
+	Number        uint64                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"` // of the announcement
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Seen) Reset() {
+	*x = Seen{}
+	mi := &file_internal_wire_control_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Seen) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Seen) ProtoMessage() {}
+
+func (x *Seen) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_control_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Seen.ProtoReflect.Descriptor instead.
+func (*Seen) Descriptor() ([]byte, []int) {
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Seen) GetCid() []byte {
+	if x != nil {
+		return x.Cid
+	}
+	return nil
+}
+
+func (x *Seen) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *Seen) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 type LeaseRef struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Peer          []byte                 `protobuf:"bytes,1,opt,name=peer,proto3" json:"peer,omitempty"`
@@ -1293,7 +1386,7 @@ type LeaseRef struct {
 
 func (x *LeaseRef) Reset() {
 	*x = LeaseRef{}
-	mi := &file_internal_wire_control_proto_msgTypes[13]
+	mi := &file_internal_wire_control_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1305,7 +1398,7 @@ func (x *LeaseRef) String() string {
 func (*LeaseRef) ProtoMessage() {}
 
 func (x *LeaseRef) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_control_proto_msgTypes[13]
+	mi := &file_internal_wire_control_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1318,7 +1411,7 @@ func (x *LeaseRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseRef.ProtoReflect.Descriptor instead.
 func (*LeaseRef) Descriptor() ([]byte, []int) {
-	return file_internal_wire_control_proto_rawDescGZIP(), []int{13}
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LeaseRef) GetPeer() []byte {
@@ -1357,7 +1450,7 @@ type Hint struct {
 
 func (x *Hint) Reset() {
 	*x = Hint{}
-	mi := &file_internal_wire_control_proto_msgTypes[14]
+	mi := &file_internal_wire_control_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1369,7 +1462,7 @@ func (x *Hint) String() string {
 func (*Hint) ProtoMessage() {}
 
 func (x *Hint) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_control_proto_msgTypes[14]
+	mi := &file_internal_wire_control_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1382,7 +1475,7 @@ func (x *Hint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hint.ProtoReflect.Descriptor instead.
 func (*Hint) Descriptor() ([]byte, []int) {
-	return file_internal_wire_control_proto_rawDescGZIP(), []int{14}
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Hint) GetCid() []byte {
@@ -1438,7 +1531,7 @@ type Claims struct {
 
 func (x *Claims) Reset() {
 	*x = Claims{}
-	mi := &file_internal_wire_control_proto_msgTypes[15]
+	mi := &file_internal_wire_control_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1450,7 +1543,7 @@ func (x *Claims) String() string {
 func (*Claims) ProtoMessage() {}
 
 func (x *Claims) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_control_proto_msgTypes[15]
+	mi := &file_internal_wire_control_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1463,7 +1556,7 @@ func (x *Claims) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claims.ProtoReflect.Descriptor instead.
 func (*Claims) Descriptor() ([]byte, []int) {
-	return file_internal_wire_control_proto_rawDescGZIP(), []int{15}
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Claims) GetLeases() uint32 {
@@ -1529,7 +1622,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_internal_wire_control_proto_msgTypes[16]
+	mi := &file_internal_wire_control_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1541,7 +1634,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_control_proto_msgTypes[16]
+	mi := &file_internal_wire_control_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1554,7 +1647,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_internal_wire_control_proto_rawDescGZIP(), []int{16}
+	return file_internal_wire_control_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Record) GetPeer() []byte {
@@ -1726,7 +1819,7 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\x05Topic\x12\b\n" +
 	"\x04NONE\x10\x00\x12\a\n" +
 	"\x03BAN\x10\x01\x12\x0f\n" +
-	"\vREVOCATIONS\x10\x02\"\xdc\x01\n" +
+	"\vREVOCATIONS\x10\x02\"\xf8\x01\n" +
 	"\bRegister\x12\x10\n" +
 	"\x03cid\x18\x01 \x01(\fR\x03cid\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -1736,7 +1829,9 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\x06record\x18\x06 \x01(\fR\x06record\x12\x10\n" +
 	"\x03seq\x18\a \x01(\x04R\x03seq\x12\x1c\n" +
 	"\tsignature\x18\b \x01(\fR\tsignature\x12\x14\n" +
-	"\x05below\x18\t \x01(\bR\x05below\"\xc2\x01\n" +
+	"\x05below\x18\t \x01(\bR\x05below\x12\x1a\n" +
+	"\bannounce\x18\n" +
+	" \x01(\bR\bannounce\"\xdc\x01\n" +
 	"\n" +
 	"Registered\x12\x10\n" +
 	"\x03cid\x18\x01 \x01(\fR\x03cid\x12\x16\n" +
@@ -1745,7 +1840,8 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\arefusal\x18\x04 \x01(\x0e2\x12.arke.wire.RefusalR\arefusal\x12\x18\n" +
 	"\aanchors\x18\x05 \x03(\fR\aanchors\x12\x18\n" +
 	"\asharded\x18\x06 \x01(\bR\asharded\x12\x16\n" +
-	"\x06deputy\x18\a \x01(\bR\x06deputy\"6\n" +
+	"\x06deputy\x18\a \x01(\bR\x06deputy\x12\x18\n" +
+	"\apending\x18\b \x01(\bR\apending\"6\n" +
 	"\n" +
 	"Unregister\x12\x10\n" +
 	"\x03cid\x18\x01 \x01(\fR\x03cid\x12\x16\n" +
@@ -1763,7 +1859,7 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12\x16\n" +
 	"\x06record\x18\x04 \x01(\fR\x06record\x12\x18\n" +
 	"\asuspect\x18\x05 \x01(\bR\asuspect\x12\x1c\n" +
-	"\tsignature\x18\x06 \x01(\fR\tsignature\"\xe8\x01\n" +
+	"\tsignature\x18\x06 \x01(\fR\tsignature\"\x8c\x02\n" +
 	"\bSnapshot\x12\x10\n" +
 	"\x03cid\x18\x01 \x01(\fR\x03cid\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12(\n" +
@@ -1772,7 +1868,8 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\asettled\x18\x05 \x01(\bR\asettled\x12\x18\n" +
 	"\aanchors\x18\x06 \x03(\fR\aanchors\x12,\n" +
 	"\arefusal\x18\a \x01(\x0e2\x12.arke.wire.RefusalR\arefusal\x12\x18\n" +
-	"\asharded\x18\b \x01(\bR\asharded\"\xee\x01\n" +
+	"\asharded\x18\b \x01(\bR\asharded\x12\"\n" +
+	"\fannouncement\x18\t \x01(\x04R\fannouncement\"\x92\x02\n" +
 	"\x05Delta\x12\x10\n" +
 	"\x03cid\x18\x01 \x01(\fR\x03cid\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x16\n" +
@@ -1781,7 +1878,12 @@ const file_internal_wire_control_proto_rawDesc = "" +
 	"\aremoved\x18\x05 \x03(\v2\x13.arke.wire.LeaseRefR\aremoved\x12\x18\n" +
 	"\asettled\x18\x06 \x01(\bR\asettled\x12\x18\n" +
 	"\aanchors\x18\a \x03(\fR\aanchors\x12\x18\n" +
-	"\asharded\x18\b \x01(\bR\asharded\"X\n" +
+	"\asharded\x18\b \x01(\bR\asharded\x12\"\n" +
+	"\fannouncement\x18\t \x01(\x04R\fannouncement\"B\n" +
+	"\x04Seen\x12\x10\n" +
+	"\x03cid\x18\x01 \x01(\fR\x03cid\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x04R\x06number\"X\n" +
 	"\bLeaseRef\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\fR\x04peer\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x04R\x06member\x12 \n" +
@@ -1843,7 +1945,7 @@ func file_internal_wire_control_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_wire_control_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_internal_wire_control_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_internal_wire_control_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_internal_wire_control_proto_goTypes = []any{
 	(Refusal)(0),         // 0: arke.wire.Refusal
 	(Notice_Topic)(0),    // 1: arke.wire.Notice.Topic
@@ -1861,10 +1963,11 @@ var file_internal_wire_control_proto_goTypes = []any{
 	(*Lease)(nil),        // 13: arke.wire.Lease
 	(*Snapshot)(nil),     // 14: arke.wire.Snapshot
 	(*Delta)(nil),        // 15: arke.wire.Delta
-	(*LeaseRef)(nil),     // 16: arke.wire.LeaseRef
-	(*Hint)(nil),         // 17: arke.wire.Hint
-	(*Claims)(nil),       // 18: arke.wire.Claims
-	(*Record)(nil),       // 19: arke.wire.Record
+	(*Seen)(nil),         // 16: arke.wire.Seen
+	(*LeaseRef)(nil),     // 17: arke.wire.LeaseRef
+	(*Hint)(nil),         // 18: arke.wire.Hint
+	(*Claims)(nil),       // 19: arke.wire.Claims
+	(*Record)(nil),       // 20: arke.wire.Record
 }
 var file_internal_wire_control_proto_depIdxs = []int32{
 	1,  // 0: arke.wire.Notice.topic:type_name -> arke.wire.Notice.Topic
@@ -1873,7 +1976,7 @@ var file_internal_wire_control_proto_depIdxs = []int32{
 	13, // 3: arke.wire.Snapshot.leases:type_name -> arke.wire.Lease
 	0,  // 4: arke.wire.Snapshot.refusal:type_name -> arke.wire.Refusal
 	13, // 5: arke.wire.Delta.upserted:type_name -> arke.wire.Lease
-	16, // 6: arke.wire.Delta.removed:type_name -> arke.wire.LeaseRef
+	17, // 6: arke.wire.Delta.removed:type_name -> arke.wire.LeaseRef
 	13, // 7: arke.wire.Record.passed:type_name -> arke.wire.Lease
 	8,  // [8:8] is the sub-list for method output_type
 	8,  // [8:8] is the sub-list for method input_type
@@ -1893,7 +1996,7 @@ func file_internal_wire_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_wire_control_proto_rawDesc), len(file_internal_wire_control_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

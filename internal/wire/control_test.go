@@ -33,6 +33,7 @@ var controls = map[string]func() proto.Message{
 	"Delta":      func() proto.Message { return new(wire.Delta) },
 	"Hint":       func() proto.Message { return new(wire.Hint) },
 	"Claims":     func() proto.Message { return new(wire.Claims) },
+	"Seen":       func() proto.Message { return new(wire.Seen) },
 	"Statement":  func() proto.Message { return new(wire.Statement) },
 	"Record":     func() proto.Message { return new(wire.Record) },
 }
@@ -265,7 +266,7 @@ func TestKindsHaveNames(t *testing.T) {
 		require.NotContains(t, names, name)
 		names[name] = wire.Kind(k)
 	}
-	require.Len(t, names, 35)
+	require.Len(t, names, 38)
 }
 
 // FuzzDecodeControl proves that no bytes make any control message's decoder

@@ -207,7 +207,10 @@
 //	bytes  field
 //	8      id
 //	1      flags: 1 from the opener, 4 closed: it receives no more; others 0
-//	…      the seal of an empty chunk if the tunnel is sealed, else nothing
+//	…      payload: with flag 4, in 8 bytes, the credit of all chunks that the
+//	       sender has read, else nothing; sealed if the tunnel is
+//
+// If the chunks that were sent cost more than that, some of them were not read.
 //
 // # TunnelReset (kind 43)
 //
@@ -366,7 +369,7 @@
 // gateway's own word.
 //
 // A tunnel whose opening was sealed is sealed as a whole: the chunk of each
-// TunnelData, an empty one in each TunnelEnd, the total of each TunnelCredit, and
+// TunnelData, the payload of each TunnelEnd, the total of each TunnelCredit, and
 // all that a TunnelReset says is what security.Stream made of it, with the flags of
 // the frame as associated data. There is one exception: an opener whose opening
 // has failed has no keys of the tunnel, and resets it in the clear. The member

@@ -53,6 +53,7 @@ const (
 	KindDelta      Kind = 22
 	KindHint       Kind = 23
 	KindClaims     Kind = 24
+	KindSeen       Kind = 25
 )
 
 // Kinds of the request pattern, on lane rpc, or in fragments on lane bulk.
@@ -76,6 +77,8 @@ const (
 	KindPublishMark Kind = 49 // PublishMark, on lane pub
 	KindPath        Kind = 50 // Path, on lane pub
 	KindPathLost    Kind = 51 // PathLost, on lane pub
+	KindPublishAsk  Kind = 52 // PublishAsk, on lane pub
+	KindPublishTook Kind = 53 // PublishAsk, on lane pub
 )
 
 // String returns the kind's name, as errors say it.
@@ -100,6 +103,7 @@ func (k Kind) String() string {
 		KindDelta:        "delta",
 		KindHint:         "hint",
 		KindClaims:       "claims",
+		KindSeen:         "seen",
 		KindRequest:      "request",
 		KindReply:        "reply",
 		KindCancel:       "cancel",
@@ -111,6 +115,8 @@ func (k Kind) String() string {
 		KindPublishMark:  "publish_mark",
 		KindPath:         "path",
 		KindPathLost:     "path_lost",
+		KindPublishAsk:   "publish_ask",
+		KindPublishTook:  "publish_took",
 		KindServe:        "serve",
 		KindSubscribe:    "subscribe",
 		KindLeave:        "leave",

@@ -215,7 +215,7 @@ func allFrames() []leafVector {
 		{"client: cancel 2", rpc, wire.KindCancel, &wire.Cancel{ID: 2}, decoder(wire.DecodeCancel)},
 		{"both: data of tunnel 9, by its opener, the last chunk of its message: \"x\"", bulk, wire.KindTunnelData, &wire.TunnelData{ID: 9, Flags: 3, Payload: []byte("x")}, decoder(wire.DecodeTunnelData)},
 		{"both: credit of tunnel 9, 100,000 since the beginning", ctl, wire.KindTunnelCredit, &wire.TunnelCredit{ID: 9, Total: 100_000, Seal: []byte{}}, decoder(wire.DecodeTunnelCredit)},
-		{"both: end of tunnel 9, by its opener, who receives no more either", bulk, wire.KindTunnelEnd, &wire.TunnelEnd{ID: 9, Flags: 5, Seal: []byte{}}, decoder(wire.DecodeTunnelEnd)},
+		{"both: end of tunnel 9, by its opener, who has read 100 and receives no more either", bulk, wire.KindTunnelEnd, &wire.TunnelEnd{ID: 9, Flags: 5, Payload: wire.AppendTunnelRead(nil, 100)}, decoder(wire.DecodeTunnelEnd)},
 		{"both: reset of tunnel 9, by the program, code 7: \"enough\"", ctl, wire.KindTunnelReset, &wire.TunnelReset{ID: 9, Code: 7, Text: "enough"}, decoder(wire.DecodeTunnelReset)},
 	}...)
 }

@@ -96,12 +96,19 @@ type Pick struct {
 	Serial uint64
 }
 
-// MakeRun returns the run of that count for a receiver of that incarnation. The
-// incarnation's low 16 bits are the run's high ones: so a node that was started
-// anew takes nothing that was for it before.
-func MakeRun(incarnation uint64, count uint16) uint32 {
-	return uint32(incarnation)<<16 | uint32(count)
+// MakeRun returns the run of that count for a receiver in that life, whose tag is in
+// the run's high 16 bits: a node that was started anew, or has stopped listening and
+// begun again, accepts nothing that was addressed to it before.
+func MakeRun(incarnation uint64, life, count uint16) uint32 {
+	return uint32(LifeTag(incarnation, life))<<16 | uint32(count)
 }
+
+// LifeTag is how runs name a life. The lives of one incarnation have different tags, and
+// those of the next incarnation differ from the first thousands of them.
+func LifeTag(incarnation uint64, life uint16) uint16 { return uint16(incarnation) + life*0x4e35 }
+
+// RunTag returns the tag of the life that a run is for.
+func RunTag(run uint32) uint16 { return uint16(run >> 16) }
 
 // AppendHead appends what is different for each receiver.
 func (m *Publish) AppendHead(dst []byte) []byte {

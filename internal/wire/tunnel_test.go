@@ -43,7 +43,7 @@ func TestTunnelVectors(t *testing.T) {
 			"accept": wire.TunnelAccept{Credit: credit, Salt: v.hex(t, "salt")},
 			"data":   wire.TunnelData{ID: id, Flags: flags, Payload: v.hex(t, "payload")},
 			"credit": wire.TunnelCredit{ID: id, Flags: flags, Total: v.number(t, "total", 64), Seal: v.hex(t, "seal")},
-			"end":    wire.TunnelEnd{ID: id, Flags: flags, Seal: v.hex(t, "seal")},
+			"end":    wire.TunnelEnd{ID: id, Flags: flags, Payload: v.hex(t, "payload")},
 			"reset": wire.TunnelReset{
 				ID: id, Flags: flags, Cause: wire.TunnelCause(v.number(t, "cause", 8)),
 				Code: uint32(v.number(t, "code", 32)), Text: v.text("text"),

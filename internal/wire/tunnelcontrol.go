@@ -43,16 +43,36 @@ func DecodeTunnelCredit(b []byte) (TunnelCredit, error) {
 // lane bulk.
 type TunnelEnd struct {
 	ID    uint64
-	Flags uint8  // FlagOpener, FlagClosed
-	Seal  []byte // an empty chunk, sealed, if the tunnel is; else empty
+	Flags uint8 // FlagOpener, FlagClosed
+	// Payload is empty, or with FlagClosed what AppendTunnelRead makes. It is sealed
+	// if the tunnel is.
+	Payload []byte
+}
+
+// AppendTunnelRead appends the payload of a TunnelEnd with FlagClosed: the credit
+// of all chunks that its sender has read.
+func AppendTunnelRead(dst []byte, read uint64) []byte {
+	return binary.BigEndian.AppendUint64(dst, read)
+}
+
+// DecodeTunnelRead decodes the payload of a TunnelEnd with these flags, opened if
+// the tunnel is sealed.
+func DecodeTunnelRead(b []byte, flags uint8) (read uint64, err error) {
+	switch closed := flags&FlagClosed != 0; {
+	case closed && len(b) == creditSize:
+		return binary.BigEndian.Uint64(b), nil
+	case closed || len(b) > 0:
+		return 0, malformed("tunnel end: payload")
+	}
+	return 0, nil
 }
 
 // AppendTo appends the encoded message.
 func (m TunnelEnd) AppendTo(dst []byte) []byte {
-	return append(appendTunnelHead(dst, m.ID, m.Flags), m.Seal...)
+	return append(appendTunnelHead(dst, m.ID, m.Flags), m.Payload...)
 }
 
-// DecodeTunnelEnd decodes the body of a KindTunnelEnd frame. Seal aliases b.
+// DecodeTunnelEnd decodes the body of a KindTunnelEnd frame. Payload aliases b.
 func DecodeTunnelEnd(b []byte) (TunnelEnd, error) {
 	id, flags, rest, err := decodeTunnelHead(b, FlagOpener|FlagClosed)
 	if err != nil {
@@ -61,7 +81,7 @@ func DecodeTunnelEnd(b []byte) (TunnelEnd, error) {
 	if len(rest) > maxStreamHead {
 		return TunnelEnd{}, malformed("tunnel end: length")
 	}
-	return TunnelEnd{ID: id, Flags: flags, Seal: rest}, nil
+	return TunnelEnd{ID: id, Flags: flags, Payload: rest}, nil
 }
 
 // TunnelCause says why a tunnel was reset.

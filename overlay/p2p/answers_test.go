@@ -76,7 +76,7 @@ func TestHalfSentQuestionsPinNothing(t *testing.T) {
 	}
 	counts := b.Counters()
 	require.NotZero(t, counts["router_invalid"])
-	limits := b.current().upgrader.rcmgr.(*limits)
+	limits := b.current().upgrader.limits
 	require.Eventually(t, func() bool { return limits.all.Used() <= 2 }, time.Minute, time.Millisecond, "of identify")
 
 	s := asks(t, a, b)

@@ -178,7 +178,7 @@ func (x *assembly) bound() ([]ma.Multiaddr, error) {
 
 // acceptStream takes over an incoming link stream, if its peer may have one more.
 func (x *assembly) acceptStream(inner *mux.Stream, c *muxedConn) {
-	scope, err := x.upgrader.rcmgr.OpenStream(c.secure.remote, network.DirInbound)
+	scope, err := x.upgrader.limits.OpenStream(c.secure.remote, network.DirInbound)
 	if err != nil {
 		_ = inner.ResetWithError(network.StreamResourceLimitExceeded)
 		return

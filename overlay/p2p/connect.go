@@ -26,8 +26,8 @@ import (
 // A candidate without a peer id may stand for several nodes, as the name of a
 // headless service does. Then everybody at its addresses who is not connected
 // yet is connected to, and the first one is returned; the others follow within
-// the dial timeout. If there is nobody but this node itself, that is ErrSelf
-// with its own id.
+// the dial timeout. A peer that shows no certificate which lets it in is
+// overlay.ErrNotAdmitted.
 func (h *Host) Connect(ctx context.Context, c overlay.Candidate) (peer.ID, error) {
 	ctx, node, leave, err := h.enter(ctx)
 	if err != nil {
@@ -37,12 +37,12 @@ func (h *Host) Connect(ctx context.Context, c overlay.Candidate) (peer.ID, error
 	x := caller{node}
 	seeds, bad := parseSeeds(c)
 	switch {
-	case c.Peer != "":
-		return c.Peer, withCause(x.connect(ctx, c.Peer, addrsOf(seeds)), bad)
-	case len(seeds) == 0:
+	case c.Peer == "" && len(seeds) == 0:
 		return "", bad
+	case c.Peer == "":
+		return search{x}.connectAny(ctx, seeds)
 	}
-	return search{x}.connectAny(ctx, seeds)
+	return c.Peer, withCause(x.replaced(x.connect(ctx, c.Peer, addrsOf(seeds))), bad)
 }
 
 // Open implements overlay.Transport. It returns without waiting for the peer:
@@ -91,10 +91,25 @@ func (x caller) connect(ctx context.Context, p peer.ID, addrs []ma.Multiaddr) er
 	if err != nil {
 		return err
 	}
-	var conn *secureConn
-	if c.Stat().Direction != network.DirOutbound || !c.As(&conn) {
+	var conn *muxedConn
+	if !c.As(&conn) {
+		return errors.New("p2p: BUG: a connection that is not ours")
+	}
+	if err := x.agrees(ctx, c, conn.secure); err != nil {
+		return err
+	}
+	if !conn.routing.Load() {
+		return fmt.Errorf("%w: %s shows no certificate that lets it in", overlay.ErrNotAdmitted, p)
+	}
+	return nil
+}
+
+// agrees waits until the peer has shown that it has admitted this node.
+func (x caller) agrees(ctx context.Context, c network.Conn, conn *secureConn) error {
+	if c.Stat().Direction != network.DirOutbound {
 		return nil
 	}
+	p := conn.remote
 	select {
 	case <-conn.confirmed:
 		return nil
@@ -114,12 +129,13 @@ func wasRefused(c network.Conn) bool {
 	return c.As(&conn) && conn.refusedBy(conn.below.Err())
 }
 
-// agreed says whether a connection to p stands that p has agreed to. libp2p
+// agreed says whether a connection to p stands that both have agreed to. libp2p
 // calls a peer connected before that, and for a moment after it has hung up.
 func (x caller) agreed(p peer.ID) bool {
 	return slices.ContainsFunc(x.swarm.ConnsToPeer(p), func(c network.Conn) bool {
-		var conn *secureConn
-		return !c.IsClosed() && (c.Stat().Direction == network.DirInbound || c.As(&conn) && conn.heard.Load())
+		var conn *muxedConn
+		return !c.IsClosed() && c.As(&conn) && conn.routing.Load() &&
+			(c.Stat().Direction == network.DirInbound || conn.secure.heard.Load())
 	})
 }
 
@@ -155,7 +171,11 @@ func explainDial(p peer.ID, err error) error {
 	causes := make([]string, 0, len(failed.DialErrors))
 	for i := range failed.DialErrors {
 		e := &failed.DialErrors[i]
-		causes = append(causes, fmt.Sprintf("%s: %s", e.Address, oneLine(e.Cause)))
+		cause := oneLine(e.Cause)
+		if mismatch := (sec.ErrPeerIDMismatch{}); errors.As(e.Cause, &mismatch) {
+			cause = fmt.Sprintf("peer id mismatch: another node answers there, %s instead of %s", mismatch.Actual, mismatch.Expected)
+		}
+		causes = append(causes, fmt.Sprintf("%s: %s", e.Address, cause))
 	}
 	explained := &dialError{cause: err, text: fmt.Sprintf("p2p: dial %s: %s", p, strings.Join(causes, "; "))}
 	if len(failed.DialErrors) > 0 && !slices.ContainsFunc(failed.DialErrors, func(e swarm.TransportError) bool {
@@ -172,6 +192,32 @@ func explainDial(p peer.ID, err error) error {
 func isElsewhere(cause error) bool {
 	var mismatch sec.ErrPeerIDMismatch
 	return errors.Is(cause, syscall.ECONNREFUSED) || errors.Is(cause, swarm.ErrDialToSelf) || errors.As(cause, &mismatch)
+}
+
+// replaced makes a failed dial an overlay.ReplacedError if other nodes of the network
+// answer at every address. One address proves nothing, because many machines have the
+// same private ones.
+func (x caller) replaced(err error) error {
+	var failed *swarm.DialError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	var other *overlay.ReplacedError
+	for i := range failed.DialErrors {
+		var mismatch sec.ErrPeerIDMismatch
+		e := &failed.DialErrors[i]
+		switch {
+		case errors.Is(e.Cause, swarm.ErrDialToSelf):
+		case !errors.As(e.Cause, &mismatch):
+			return err
+		case mismatch.Actual != x.owner.self:
+			other = &overlay.ReplacedError{By: mismatch.Actual, Addr: e.Address.String(), Err: err}
+		}
+	}
+	if other == nil {
+		return err
+	}
+	return other
 }
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

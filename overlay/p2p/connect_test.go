@@ -98,24 +98,92 @@ func TestSeedThatIsOurselvesIsFine(t *testing.T) {
 		c.Resolver = names{ips: map[string][]string{"self.example": {"127.0.0.1"}}}
 	})
 	forwarded := newGate(t, a.Addrs()[0]) // an address that we do not know as ours
+	_, err := a.Connect(within(t), a.candidate())
+	require.ErrorIs(t, err, p2p.ErrSelf)
 	for _, c := range []overlay.Candidate{
-		a.candidate(),
 		{Addrs: a.Addrs()},
 		{Addrs: []string{a.Addrs()[0] + "/p2p/" + a.Self().String()}},
 		{Addrs: []string{hostPort(a, "self.example")}},
 		{Addrs: []string{forwarded.addr}},
 	} {
 		p, err := a.Connect(within(t), c)
-		require.ErrorIs(t, err, p2p.ErrSelf, "%v", c)
+		require.NoError(t, err, "%v", c)
 		require.Equal(t, a.Self(), p)
 	}
-	_, err := a.Open(within(t), a.Self(), a.Addrs())
+	_, err = a.Open(within(t), a.Self(), a.Addrs())
 	require.ErrorIs(t, err, p2p.ErrSelf)
 
 	p, err := a.Connect(within(t), overlay.Candidate{Addrs: append(a.Addrs(), b.Addrs()...)})
 	require.NoError(t, err)
 	require.Equal(t, b.Self(), p)
 	a.want(true, b.Self())
+	a.quiet()
+
+	p, err = a.Connect(within(t), overlay.Candidate{Addrs: append(a.Addrs(), freeAddr(t, "127.0.77.5"))})
+	require.ErrorContains(t, err, "connection refused", "of the other address")
+	require.Equal(t, a.Self(), p)
+}
+
+// This test checks that an address at which this node found itself is asked afresh the
+// next time, and that one which this node announces, and can't reach, is its own.
+func TestAddressOfOurselvesIsAskedAfresh(t *testing.T) {
+	network := p2p.NewNetwork(t)
+	unreachable := freeAddr(t, "127.0.77.4")
+	_, port, err := net.SplitHostPort(freeAddr(t, "127.0.0.1"))
+	require.NoError(t, err)
+	a := start(t, network, listen("127.0.0.1:"+port), func(c *p2p.Config) { c.Advertise = []string{unreachable} })
+	b := start(t, network)
+	forwarded := newGate(t, "/ip4/127.0.0.1/tcp/"+port)
+	seed := overlay.Candidate{Addrs: []string{forwarded.addr}, Source: overlay.SourceSeed}
+	p, err := a.Connect(within(t), seed)
+	require.NoError(t, err)
+	require.Equal(t, a.Self(), p)
+	forwarded.lead(b.Addrs()[0])
+	p, err = a.Connect(within(t), seed)
+	require.NoError(t, err)
+	require.Equal(t, b.Self(), p)
+
+	p, err = a.Connect(within(t), overlay.Candidate{Addrs: []string{unreachable}})
+	require.ErrorContains(t, err, "connection refused")
+	require.Equal(t, a.Self(), p, "the error is about others at that address")
+}
+
+// This test checks that what a peer says of its addresses does not count for a seed:
+// many machines have the same private one, and another node may be there.
+func TestAddressThatAnotherPeerClaimsIsAsked(t *testing.T) {
+	network := p2p.NewNetwork(t)
+	c := start(t, network)
+	_, port, err := net.SplitHostPort(freeAddr(t, "127.0.0.1"))
+	require.NoError(t, err)
+	liar := start(t, network, listen("127.0.0.1:"+port), func(cfg *p2p.Config) { cfg.Advertise = c.Addrs() })
+	a := start(t, network)
+	p, err := a.Connect(within(t), overlay.Candidate{Peer: liar.Self(), Addrs: append([]string{"127.0.0.1:" + port}, c.Addrs()...)})
+	require.NoError(t, err)
+	require.Equal(t, liar.Self(), p)
+	p, err = a.Connect(within(t), overlay.Candidate{Addrs: c.Addrs(), Source: overlay.SourceSeed})
+	require.NoError(t, err)
+	require.Equal(t, c.Self(), p)
+	settle(t, a, c, liar)
+}
+
+// This test checks that a dial says which node has taken the place of the one dialled, if
+// one is at each of its addresses; and that a seed with a peer id never leads to another
+// one: there the id is configured.
+func TestNodeThatHasTakenThePlaceOfAnotherIsNamed(t *testing.T) {
+	network := p2p.NewNetwork(t)
+	a, b, gone := start(t, network), start(t, network), p2p.NewKey(t).PeerID()
+	for _, addr := range b.Addrs() {
+		_, err := a.Connect(within(t), overlay.Candidate{Addrs: []string{addr + "/p2p/" + gone.String()}, Source: overlay.SourceSeed})
+		require.ErrorContains(t, err, "another node answers there, "+b.Self().String()+" instead of "+gone.String())
+	}
+	var replaced *overlay.ReplacedError
+	_, err := a.Connect(within(t), overlay.Candidate{Peer: gone, Addrs: append(b.Addrs(), a.Addrs()...)})
+	require.ErrorAs(t, err, &replaced)
+	require.Equal(t, b.Self(), replaced.By)
+	require.Equal(t, b.Addrs()[0], replaced.Addr)
+	_, err = a.Connect(within(t), overlay.Candidate{Peer: gone, Addrs: []string{freeAddr(t, "127.0.77.6")}})
+	require.Error(t, err)
+	require.False(t, errors.As(err, &replaced), "it may return to the address that refuses")
 	a.quiet()
 }
 

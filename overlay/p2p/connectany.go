@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
 )
@@ -25,12 +26,12 @@ const (
 type search struct{ caller }
 
 // connectAny connects to the peers at the addresses, and returns the first.
-// Addresses of connected peers are not asked again, so a seed that is dialled
-// for ever costs nothing while all is well.
+// An address to which a connection stands is not asked again, so a seed that is
+// dialled for ever costs little while all is well.
 func (x search) connectAny(ctx context.Context, seeds []seed) (peer.ID, error) {
 	places, errs := x.resolve(ctx, seeds)
 	rand.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
-	self := false
+	self := x.advertises(seeds)
 	bound, _ := x.bound() // without it we would only ask ourselves who we are
 	var connected peer.ID
 	var unknown []seed
@@ -58,10 +59,16 @@ func (x search) connectAny(ctx context.Context, seeds []seed) (peer.ID, error) {
 			errs = append(errs, err)
 		}
 	}
-	if self && len(errs) == 0 {
-		return x.owner.self, ErrSelf
+	if self {
+		p = x.owner.self
 	}
-	return "", errors.Join(errs...)
+	return p, errors.Join(errs...)
+}
+
+// advertises reports whether one of the seeds is an address that this node announces
+// as its own. Behind a NAT it may not reach itself there.
+func (x search) advertises(seeds []seed) bool {
+	return slices.ContainsFunc(seeds, func(s seed) bool { return slices.ContainsFunc(x.owner.advertise, s.addr.Equal) })
 }
 
 // resolve looks up the names in seeds, all at once.
@@ -125,13 +132,16 @@ func (x search) tryAll(ctx context.Context, places []seed) (peer.ID, []error) {
 func (x search) try(ctx context.Context, s seed) (_ peer.ID, err error) {
 	p := s.peer
 	if p == "" {
-		if p, err = x.probe(ctx, s.addr); err != nil {
-			return "", err
-		}
-		x.owner.learned.put(s.addr, p)
+		p, err = x.probe(ctx, s.addr)
 	}
 	if p == x.owner.self {
-		return p, ErrSelf
+		p, err = "", ErrSelf
+	}
+	if s.peer == "" {
+		x.owner.learned.put(s.addr, p)
+	}
+	if err != nil {
+		return "", err
 	}
 	return p, x.connect(ctx, p, []ma.Multiaddr{s.addr})
 }
@@ -152,7 +162,8 @@ func (x search) probe(ctx context.Context, addr ma.Multiaddr) (peer.ID, error) {
 	return c.RemotePeer(), c.Close()
 }
 
-// whoIsAt returns who is known to be at a place; empty if nobody is.
+// whoIsAt returns the node that is known to be at a place; empty if none is. What
+// peers say of their own addresses does not count: many have the same private ones.
 func (x search) whoIsAt(s seed, bound []ma.Multiaddr) peer.ID {
 	if s.peer != "" {
 		return s.peer
@@ -160,13 +171,10 @@ func (x search) whoIsAt(s seed, bound []ma.Multiaddr) peer.ID {
 	if slices.ContainsFunc(bound, s.addr.Equal) {
 		return x.owner.self
 	}
-	if p := x.owner.learned.get(s.addr); p != "" {
-		return p
-	}
-	for _, p := range x.swarm.Peers() {
-		if slices.ContainsFunc(x.host.Peerstore().Addrs(p), s.addr.Equal) {
-			return p
+	for _, c := range x.swarm.Conns() {
+		if c.Stat().Direction == network.DirOutbound && c.RemoteMultiaddr().Equal(s.addr) {
+			return c.RemotePeer()
 		}
 	}
-	return ""
+	return x.owner.learned.get(s.addr)
 }

@@ -15,6 +15,10 @@ import (
 // its place.
 const underPressure = time.Second
 
+// shortLine is how many handshakes there may be under way for each that waits to begin,
+// before one of them yields at once.
+const shortLine = 8
+
 // maxMarks is how many greetings are remembered, so that a recorded one costs
 // nothing. One mark takes about 40 bytes.
 const maxMarks = 1 << 16
@@ -24,11 +28,12 @@ const maxMarks = 1 << 16
 //
 //	silent → ready → working ⇄ resting → gone
 //
-// Who has said nothing holds a place that costs little: there are thousands, and
-// when they are full, one at random of the source that has most goes. Who has
-// greeted with a key is ready, in order of arrival. At most so many handshakes are
-// under way, and of those at most so many are worked on at a time, about one per
-// core: the others wait for their peers.
+// A connection that has said nothing holds a place that costs little: there are
+// thousands, and when they are full, one at random of the source that has most goes.
+// One that has greeted with a key is ready: sources take turns, and of one source the
+// first comes first. At most so many handshakes are under way, and of those at most so
+// many are worked on at a time, about one per core: the others wait for their peers,
+// and one of them yields when others are ready (see yields).
 type door struct {
 	// Immutable.
 	maxSilent, maxHandshakes, maxWork int
@@ -37,10 +42,11 @@ type door struct {
 	visitors map[uint64]*visitor
 	silent   *crowd.Crowd[netip.Prefix]
 	ready    *crowd.Crowd[netip.Prefix]
-	line     *list.List // of *visitor: ready, in order of arrival
-	begun    *list.List // of *visitor: in their handshake, in order
-	again    *list.List // of *visitor: of these, who wait for a turn
-	working  int        // of them are worked on
+	line     readyLine                  // the same, in the order in which they begin
+	begun    *list.List                 // of *visitor: in their handshake, in order
+	again    *list.List                 // of *visitor: of these, who wait for a turn
+	resting  *crowd.Crowd[netip.Prefix] // of these, who wait for their peers
+	working  int                        // of them are worked on
 	marks    marks
 }
 
@@ -50,7 +56,7 @@ type visitor struct {
 	source netip.Prefix
 	state  visitorState
 	since  time.Time     // its handshake
-	queued *list.Element // in line or again
+	queued *list.Element // in its source's part of line, or in again
 	begun  *list.Element
 }
 
@@ -94,7 +100,7 @@ func newDoor(maxSilent, maxHandshakes, maxWork int, random func(n int) int) *doo
 	return &door{
 		maxSilent: maxSilent, maxHandshakes: maxHandshakes, maxWork: maxWork, random: random,
 		visitors: make(map[uint64]*visitor), silent: crowd.New[netip.Prefix](), ready: crowd.New[netip.Prefix](),
-		line: list.New(), begun: list.New(), again: list.New(),
+		line: newReadyLine(), begun: list.New(), again: list.New(), resting: crowd.New[netip.Prefix](),
 		marks: marks{known: make(map[uint64]struct{})},
 	}
 }
@@ -118,13 +124,15 @@ func (d *door) step(now time.Time, e doorEvent) (actions []doorAction) {
 		d.silent.Remove(v.id)
 		v.state = visitorReady
 		d.ready.Add(v.id, v.source)
-		v.queued = d.line.PushBack(v)
+		d.line.add(v)
 		actions = d.crowded(actions, d.ready, countHandshakeEvicted)
 	case e.kind == doorRests && v.state == visitorWorking:
 		v.state = visitorResting
+		d.resting.Add(v.id, v.source)
 		d.working--
 	case e.kind == doorResumes && v.state == visitorResting:
 		v.state = visitorAgain
+		d.resting.Remove(v.id)
 		v.queued = d.again.PushBack(v)
 	}
 	return d.turns(now, actions)
@@ -153,20 +161,14 @@ func (d *door) turns(now time.Time, actions []doorAction) []doorAction {
 			actions = d.work(actions, v)
 			continue
 		}
-		first := d.line.Front()
-		if first == nil {
+		v, slow := d.next(now)
+		if v == nil {
 			return actions
 		}
-		if d.begun.Len() >= d.maxHandshakes {
-			slow := d.slowest()
-			if slow == nil || now.Sub(slow.since) < underPressure {
-				return actions
-			}
+		if slow != nil {
 			actions = d.sendAway(actions, slow, countHandshakeEvicted)
-			continue
 		}
-		v := first.Value.(*visitor)
-		d.line.Remove(first)
+		d.line.take(v)
 		d.ready.Remove(v.id)
 		v.since = now
 		v.begun = d.begun.PushBack(v)
@@ -179,6 +181,36 @@ func (d *door) work(actions []doorAction, v *visitor) []doorAction {
 	v.state, v.queued = visitorWorking, nil
 	d.working++
 	return append(actions, doorAction{id: v.id})
+}
+
+// next returns the visitor whose handshake begins now, nil if none does, and the one that
+// makes room for it, if it takes one.
+func (d *door) next(now time.Time) (v, slow *visitor) {
+	for v := range d.line.firsts {
+		if d.begun.Len() < d.maxHandshakes {
+			return v, nil
+		}
+		if slow := d.yields(now, v.source); slow != nil {
+			return v, slow
+		}
+	}
+	return nil, nil
+}
+
+// yields returns the handshake that makes room for one of a source that is ready, nil
+// if none does yet. If one source has more handshakes that wait for their peers than its
+// share, or if the line is long, one at random of the source that has most of them goes
+// at once: with a second for each the line would take too long. Else the handshake that
+// has begun first goes, once it has had its second.
+func (d *door) yields(now time.Time, ready netip.Prefix) *visitor {
+	if most := d.resting.Most(); most > d.resting.Of(ready)+1 || most > 0 && d.ready.Len() > max(1, d.maxHandshakes/shortLine) {
+		return d.visitors[d.resting.Victim(d.random)]
+	}
+	slow := d.slowest()
+	if slow == nil || now.Sub(slow.since) < underPressure {
+		return nil
+	}
+	return slow
 }
 
 // slowest is whose handshake has begun first of those that wait for their peers; nil
@@ -194,7 +226,7 @@ func (d *door) slowest() *visitor {
 
 // wake is when a tick is wanted; zero means after the next event.
 func (d *door) wake() time.Time {
-	if d.line.Len() == 0 || d.begun.Len() < d.maxHandshakes || d.working >= d.maxWork {
+	if d.ready.Len() == 0 || d.begun.Len() < d.maxHandshakes || d.working >= d.maxWork {
 		return time.Time{}
 	}
 	slow := d.slowest()
@@ -211,15 +243,60 @@ func (d *door) remove(v *visitor) {
 		d.silent.Remove(v.id)
 	case visitorReady:
 		d.ready.Remove(v.id)
-		d.line.Remove(v.queued)
+		d.line.remove(v)
 	case visitorAgain:
 		d.again.Remove(v.queued)
 	case visitorWorking:
 		d.working--
 	case visitorResting:
+		d.resting.Remove(v.id)
 	}
 	if v.begun != nil {
 		d.begun.Remove(v.begun)
+	}
+}
+
+// readyLine orders visitors: their sources take turns, and of one source the first
+// that came is the first.
+type readyLine struct {
+	sources map[netip.Prefix]*list.Element // in turns
+	turns   *list.List                     // of *list.List of *visitor, each of one source and not empty
+}
+
+func newReadyLine() readyLine {
+	return readyLine{sources: make(map[netip.Prefix]*list.Element), turns: list.New()}
+}
+
+func (l readyLine) add(v *visitor) {
+	turn := l.sources[v.source]
+	if turn == nil {
+		turn = l.turns.PushBack(list.New())
+		l.sources[v.source] = turn
+	}
+	v.queued = turn.Value.(*list.List).PushBack(v)
+}
+
+// firsts lists the first visitor of each source, in the order of their turns.
+func (l readyLine) firsts(yield func(*visitor) bool) {
+	for turn := l.turns.Front(); turn != nil; turn = turn.Next() {
+		if !yield(turn.Value.(*list.List).Front().Value.(*visitor)) {
+			return
+		}
+	}
+}
+
+// take removes a visitor, and has the other sources take their turns before its.
+func (l readyLine) take(v *visitor) {
+	l.turns.MoveToBack(l.sources[v.source])
+	l.remove(v)
+}
+
+func (l readyLine) remove(v *visitor) {
+	turn := l.sources[v.source]
+	same := turn.Value.(*list.List)
+	if same.Remove(v.queued); same.Len() == 0 {
+		l.turns.Remove(turn)
+		delete(l.sources, v.source)
 	}
 }
 

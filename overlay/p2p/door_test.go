@@ -89,7 +89,7 @@ func TestDoorGivesTurns(t *testing.T) {
 	require.Equal(t, "work 3", s.play("gone 1"))
 	require.Equal(t, "work 2", s.play("resume 2, gone 3"))
 	require.Equal(t, "", s.play("gone 2, gone 2, rest 2, resume 2, greet 2"), "it is over")
-	require.Zero(t, len(s.visitors)+s.silent.Len()+s.ready.Len()+s.begun.Len()+s.line.Len()+s.again.Len()+s.working)
+	require.Zero(t, len(s.visitors)+s.silent.Len()+s.ready.Len()+s.begun.Len()+s.line.turns.Len()+s.again.Len()+s.resting.Len()+s.working)
 }
 
 // This test checks that a full waiting room sends somebody away of the source that
@@ -133,6 +133,36 @@ func TestDoorEndsSlowHandshakesUnderPressure(t *testing.T) {
 	require.Equal(t, "700ms", s.wakes())
 	require.Equal(t, "", s.play("wait 699ms, tick"))
 	require.Equal(t, "away 3 handshake_evicted, work 5", s.play("wait 1ms, tick"))
+}
+
+// This test checks that sources take turns, and that one which has more handshakes than
+// its share that wait for their peers gives one of them up at once.
+func TestDoorSharesHandshakesBetweenSources(t *testing.T) {
+	s := newDoorScript(100, 32, 1)
+	for id := 1; id <= 34; id++ {
+		s.play(fmt.Sprintf("arrive %d a, greet %d, rest %d", id, id, id))
+	}
+	require.Equal(t, 2, s.ready.Len())
+	require.Regexp(t, "^away [0-9]+ handshake_evicted, work 41$", s.play("arrive 41 b, greet 41"), "before those of a that are ready")
+	require.Equal(t, 31, s.resting.Len())
+	require.Equal(t, "", s.play("rest 41"))
+	require.Regexp(t, "^away [0-9]+ handshake_evicted, work 42$", s.play("arrive 42 c, greet 42"))
+	require.NotNil(t, s.visitors[41], "the only one of its source")
+	require.Equal(t, "", s.play("rest 42"))
+	require.Equal(t, "", s.play("arrive 43 a, greet 43"), "a has most")
+}
+
+// This test checks that handshakes yield at once when the line is long, though all are of
+// one source: a second for each would be too long.
+func TestDoorHurriesWhenTheLineIsLong(t *testing.T) {
+	s := newDoorScript(100, 32, 1)
+	for id := 1; id <= 36; id++ {
+		s.play(fmt.Sprintf("arrive %d a, greet %d, rest %d", id, id, id))
+	}
+	require.Equal(t, 4, s.ready.Len())
+	require.Regexp(t, "^away [0-9]+ handshake_evicted, work 33$", s.play("arrive 37 a, greet 37"))
+	require.Equal(t, "", s.play("rest 33"))
+	require.Equal(t, 4, s.ready.Len())
 }
 
 // This test checks that a greeting is good for one handshake, as long as no more

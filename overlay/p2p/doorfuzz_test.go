@@ -4,6 +4,7 @@
 package p2p
 
 import (
+	"container/list"
 	"math/rand/v2"
 	"net/netip"
 	"testing"
@@ -77,7 +78,13 @@ func checkDoor(t *testing.T, d *door, maxSilent, maxHandshakes, maxWork int) {
 	}
 	require.Equal(t, in[visitorSilent], d.silent.Len())
 	require.Equal(t, in[visitorReady], d.ready.Len())
-	require.Equal(t, in[visitorReady], d.line.Len())
+	inLine := 0
+	for turn := d.line.turns.Front(); turn != nil; turn = turn.Next() {
+		inLine += turn.Value.(*list.List).Len()
+	}
+	require.Equal(t, in[visitorReady], inLine)
+	require.Len(t, d.line.sources, d.line.turns.Len())
+	require.Equal(t, in[visitorResting], d.resting.Len())
 	require.Equal(t, in[visitorAgain], d.again.Len())
 	require.Equal(t, in[visitorWorking], d.working)
 	require.Equal(t, begun, d.begun.Len())

@@ -11,9 +11,8 @@ var (
 	// needs a started Host before Start.
 	ErrClosed = errors.New("p2p: host is not running")
 
-	// ErrSelf is returned by Connect and Open when the address or the peer id
-	// turns out to be this node's own. A list of seeds that is the same on
-	// every node names each of them, so this is no failure.
+	// ErrSelf is returned by Open, and by Connect for a peer id, when that is
+	// this node's own.
 	ErrSelf = errors.New("p2p: that is this node itself")
 
 	// ErrRefused is returned by Connect and Open when one side does not admit

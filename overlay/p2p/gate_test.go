@@ -19,10 +19,10 @@ import (
 type gate struct {
 	addr string // where it listens, as a multiaddr
 	l    net.Listener
-	to   string
 
 	// Guarded by mu.
 	mu     sync.Mutex
+	to     string
 	opened *sync.Cond
 	paused bool
 	closed bool
@@ -47,13 +47,24 @@ func newGate(t testing.TB, to string) *gate {
 	return g
 }
 
+// lead has the next connections lead to another multiaddr.
+func (g *gate) lead(to string) {
+	target, _ := manet.ToNetAddr(ma.StringCast(to))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.to = target.String()
+}
+
 func (g *gate) accept() {
 	for {
 		a, err := g.l.Accept()
 		if err != nil {
 			return
 		}
-		b, err := net.Dial("tcp", g.to)
+		g.mu.Lock()
+		to := g.to
+		g.mu.Unlock()
+		b, err := net.Dial("tcp", to)
 		if err != nil {
 			a.Close()
 			continue

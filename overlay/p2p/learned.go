@@ -17,8 +17,9 @@ const (
 	maxLearned = 1024
 )
 
-// learned remembers for a while who was at an address: seeds are often names
-// or forwarded ports that the peer itself does not know as its own.
+// learned remembers for a while which peer a probe has found at an address, so that
+// a seed whose node called by itself is not probed each time. It counts only while
+// that peer is connected.
 type learned struct {
 	// Guarded by mu.
 	mu sync.Mutex
@@ -32,9 +33,14 @@ type sighting struct {
 
 func newLearned() *learned { return &learned{at: make(map[string]sighting)} }
 
+// put notes what a probe has found; empty = nothing.
 func (l *learned) put(addr ma.Multiaddr, p peer.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if p == "" {
+		delete(l.at, string(addr.Bytes()))
+		return
+	}
 	if len(l.at) >= maxLearned {
 		clear(l.at) // they are only there to save dials
 	}

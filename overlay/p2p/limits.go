@@ -5,6 +5,8 @@ package p2p
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"net/netip"
 	"sync"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -12,6 +14,13 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 
 	"github.com/arke-mesh/arke/internal/budget"
+	"github.com/arke-mesh/arke/internal/crowd"
+)
+
+// Bounds of what all peers have together that show no certificate which lets them in.
+const (
+	maxUncertified  = 128     // connections that were accepted
+	uncertifiedHeld = 8 << 20 // bytes that nobody has read, as Config.MaxHeld for others
 )
 
 // limits is the resource manager.
@@ -21,9 +30,11 @@ import (
 // tests pass, and a LAN behind one NAT or a Kubernetes node does not work.
 // Pitfall "resource manager, counts": its other limits are small numbers that
 // depend on the machine's memory and show as stream resets only. So nothing of
-// it is used. Who is not admitted is the door's affair;
-// admitted peers are limited here by count, and each refusal is counted by
-// name.
+// it is used. The door limits connections that have not been admitted. Admitted
+// peers are limited here by count, and each refusal is counted by name. Accepted
+// connections whose peers show no certificate that lets them in take no place of
+// others: they are counted apart, and when there are too many of them one of the
+// source that has most is closed.
 type limits struct {
 	network.NullResourceManager
 
@@ -34,9 +45,13 @@ type limits struct {
 
 	// Guarded by mu.
 	mu      sync.Mutex
-	conns   int
+	conns   int             // those in uncertified left out
 	peers   map[peer.ID]int // connections
 	streams map[peer.ID]int // opened by the peer
+
+	uncertified *crowd.Crowd[netip.Prefix]
+	scopes      map[uint64]*connScope // of those
+	lastID      uint64
 }
 
 var _ network.ResourceManager = (*limits)(nil)
@@ -50,6 +65,8 @@ func newLimits(cfg Config, c *counters) *limits {
 		all:               budget.New[peer.ID](cfg.MaxStreams),
 		peers:             make(map[peer.ID]int),
 		streams:           make(map[peer.ID]int),
+		uncertified:       crowd.New[netip.Prefix](),
+		scopes:            make(map[uint64]*connScope),
 	}
 }
 
@@ -85,14 +102,52 @@ func (l *limits) OpenStream(p peer.ID, dir network.Direction) (network.StreamMan
 	return &streamScope{limits: l, peer: p}, nil
 }
 
+// setApart counts a connection with those whose peers show no certificate that lets
+// them in. It closes one of them if there are too many, perhaps this one.
+func (l *limits) setApart(scope network.ConnManagementScope, source netip.Prefix, closeIt func()) {
+	s := scope.(*connScope)
+	if victim := l.apart(s, source, closeIt); victim != nil {
+		l.counters.add(countApartEvicted)
+		victim()
+	}
+}
+
+// apart returns how to close the one that has to go, nil if none has.
+func (l *limits) apart(s *connScope, source netip.Prefix, closeIt func()) func() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.done {
+		return nil
+	}
+	l.conns--
+	l.lastID++
+	s.apart, s.closeIt = l.lastID, closeIt
+	l.scopes[s.apart] = s
+	l.uncertified.Add(s.apart, source)
+	if l.uncertified.Len() <= maxUncertified {
+		return nil
+	}
+	victim := l.scopes[l.uncertified.Victim(rand.IntN)]
+	l.forget(victim)
+	return victim.closeIt
+}
+
+// forget needs mu.
+func (l *limits) forget(s *connScope) {
+	l.uncertified.Remove(s.apart)
+	delete(l.scopes, s.apart)
+}
+
 // connScope is one connection's place in the counts.
 type connScope struct {
 	network.NullScope
 	limits *limits
 
 	// Guarded by limits.mu.
-	peer peer.ID
-	done bool
+	peer    peer.ID
+	apart   uint64 // its number in uncertified; 0 = it is in conns
+	closeIt func()
+	done    bool
 }
 
 // PeerScope implements network.ConnManagementScope: nil until SetPeer.
@@ -132,7 +187,11 @@ func (s *connScope) Done() {
 		return
 	}
 	s.done = true
-	l.conns--
+	if s.apart != 0 {
+		l.forget(s)
+	} else {
+		l.conns--
+	}
 	if s.peer != "" {
 		release(l.peers, s.peer)
 	}

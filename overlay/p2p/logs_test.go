@@ -113,5 +113,5 @@ func TestNothingIsRegisteredGlobally(t *testing.T) {
 func TestCountersAreNamed(t *testing.T) {
 	n := prepare(t, p2p.NewNetwork(t))
 	require.NotContains(t, n.Counters(), "")
-	require.Len(t, n.Counters(), 27)
+	require.Len(t, n.Counters(), 29)
 }

@@ -27,6 +27,8 @@ const (
 	countUnread                          // streams reset because too much of what came was not read
 	countNoRoute                         // streams of peers that take no part in routing
 	countUncertified                     // connections closed because nothing else may be done on them
+	countApartEvicted                    // the same, because too many others came
+	countApartStream                     // link streams of a peer without a certificate beyond its one
 	countAskerLimit                      // streams to the router beyond the peer's few
 	countQuestion                        // questions to the router too large, too slow, or not understood
 	countStreamBacklog                   // incoming link streams that the handler was too slow for
@@ -58,6 +60,8 @@ var counterNames = [counterCount]string{
 	countUnread:           "unread_share",
 	countNoRoute:          "router_refused",
 	countUncertified:      "conn_uncertified",
+	countApartEvicted:     "conn_uncertified_evicted",
+	countApartStream:      "stream_uncertified",
 	countAskerLimit:       "router_stream_limit",
 	countQuestion:         "router_invalid",
 	countStreamBacklog:    "stream_backlog",

@@ -27,8 +27,8 @@ type notifier struct {
 	// onUp and onDown tell the router first, so that the handler finds a table
 	// that is up to date. They are called with mu held and must not block.
 	onUp, onDown func(peer.ID)
-	// examine says of a new connection whether its peer takes part in routing: else the
-	// router does not hear of it.
+	// examine says of a new connection whether its peer takes part in routing: else
+	// neither the router nor the handler hears of the peer, only of its streams.
 	examine func(network.Conn) bool
 
 	// Guarded by mu.
@@ -43,7 +43,6 @@ type notifier struct {
 type notified struct {
 	peerState
 	running bool // a goroutine makes the calls
-	routing bool // the router knows it
 }
 
 type notifiedConn struct {
@@ -87,9 +86,8 @@ func (n *notifier) confirmed(c network.Conn) {
 	}
 	conn.counted = true
 	s := n.state(p)
-	s.connUp()
-	if conn.routing && !s.routing {
-		s.routing = true
+	s.connUp(conn.routing)
+	if conn.routing && s.routing == 1 {
 		n.onUp(p)
 	}
 	n.run(p, s)
@@ -105,9 +103,8 @@ func (n *notifier) Disconnected(_ network.Network, c network.Conn) {
 	var stale []overlay.Stream
 	if conn != nil && conn.counted {
 		s := n.state(p)
-		stale = s.connDown()
-		if s.conns == 0 {
-			s.routing = false
+		stale = s.connDown(conn.routing)
+		if conn.routing && s.routing == 0 {
 			n.onDown(p)
 		}
 		n.run(p, s)

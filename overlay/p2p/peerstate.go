@@ -16,8 +16,9 @@ const maxBacklog = 8
 // Pure: notifier drives it.
 type peerState struct {
 	conns     int  // confirmed connections
+	routing   int  // of these, that take part in routing: the handler is told of no others
 	announced bool // the handler was told PeerUp, and not PeerDown since
-	gone      bool // there was a moment without connections since
+	gone      bool // there was a moment without any of these since
 	streams   []overlay.Stream
 }
 
@@ -31,17 +32,25 @@ const (
 	callStream
 )
 
-// connUp says that a connection stands.
-func (s *peerState) connUp() { s.conns++ }
+// connUp says that a connection stands, and whether it takes part in routing.
+func (s *peerState) connUp(routing bool) {
+	s.conns++
+	if routing {
+		s.routing++
+	}
+}
 
 // connDown says that a connection is gone. The streams it returns died with
 // the last one before the handler has seen them.
-func (s *peerState) connDown() (stale []overlay.Stream) {
+func (s *peerState) connDown(routing bool) (stale []overlay.Stream) {
 	s.conns--
+	if routing {
+		s.routing--
+	}
+	s.gone = s.gone || s.announced && s.routing == 0
 	if s.conns > 0 {
 		return nil
 	}
-	s.gone = s.announced
 	stale, s.streams = s.streams, nil
 	return stale
 }
@@ -62,10 +71,10 @@ func (s *peerState) next() (peerCall, overlay.Stream) {
 	case s.gone:
 		s.gone, s.announced = false, false
 		return callDown, nil
-	case !s.announced && s.conns > 0:
+	case !s.announced && s.routing > 0:
 		s.announced = true
 		return callUp, nil
-	case s.announced && len(s.streams) > 0:
+	case len(s.streams) > 0:
 		x := s.streams[0]
 		s.streams[0] = nil // a peer that opens no more must not keep it
 		s.streams = s.streams[1:]

@@ -19,8 +19,9 @@ type fakeStream struct {
 }
 
 // This test checks what the handler is told after events came in: u a
-// connection stands, d one is gone, letters a stream arrived; and n asks for
-// the next call, of which U is PeerUp, D PeerDown, - nothing.
+// connection stands, d one is gone, other letters a stream arrived; U and D the same
+// of a peer that shows no certificate, n asks for the next call, of which U is PeerUp, D
+// PeerDown, - nothing.
 func TestPeerStateTellsInOrder(t *testing.T) {
 	for _, c := range []struct{ events, calls, about string }{
 		{"unn", "U-", "up once"},
@@ -34,15 +35,23 @@ func TestPeerStateTellsInOrder(t *testing.T) {
 		{"uaabnnnnn", "Uaab-", "streams follow"},
 		{"unadnn", "UD-", "a stream of a connection that is gone is dropped"},
 		{"unadubnnnn", "UDUb-", "but not one of the next"},
+		{"UnDnn", "---", "a peer without a certificate is nobody"},
+		{"UannDn", "a--", "but for its streams"},
+		{"UnanununDnnd", "-aU---", "then it shows one"},
+		{"uUnndnnDn", "U-D--", "and then none that counts"},
 	} {
 		var s peerState
 		var calls strings.Builder
 		for _, e := range strings.Split(c.events, "") {
 			switch e {
 			case "u":
-				s.connUp()
+				s.connUp(true)
+			case "U":
+				s.connUp(false)
 			case "d":
-				s.connDown()
+				s.connDown(true)
+			case "D":
+				s.connDown(false)
 			case "n":
 				call, x := s.next()
 				switch call {
@@ -69,13 +78,13 @@ func TestPeerStateTellsInOrder(t *testing.T) {
 func TestPeerStateKeepsLittle(t *testing.T) {
 	var s peerState
 	require.True(t, s.idle())
-	s.connUp()
+	s.connUp(true)
 	s.next()
 	for range maxBacklog {
 		require.True(t, s.offer(fakeStream{}))
 	}
 	require.False(t, s.offer(fakeStream{}))
-	require.Len(t, s.connDown(), maxBacklog)
+	require.Len(t, s.connDown(true), maxBacklog)
 	require.False(t, s.idle())
 	s.next()
 	require.True(t, s.idle())

@@ -114,6 +114,9 @@ func (s *stream) Remote() peer.ID { return s.conn.secure.remote }
 // RemoteAddr implements overlay.Stream.
 func (s *stream) RemoteAddr() string { return s.conn.RemoteMultiaddr().String() }
 
+// Certified implements overlay.Stream.
+func (s *stream) Certified() bool { return s.conn.routing.Load() }
+
 // Outbound implements overlay.Stream.
 func (s *stream) Outbound() bool { return s.inner.Outbound() }
 

@@ -23,9 +23,10 @@ import (
 // saves two round trips on every dial: both are fixed in the TLS handshake.
 type upgrader struct {
 	secure *securer
-	rcmgr  network.ResourceManager
+	limits *limits
 	door   *doorkeeper
 	held   *budget.Budget[peer.ID] // bytes
+	apart  *budget.Budget[peer.ID] // bytes of peers without a certificate that lets them in
 	counts *counters
 	// accept takes over a link's stream that p has opened.
 	accept func(s *mux.Stream, c *muxedConn)
@@ -33,10 +34,13 @@ type upgrader struct {
 	routes func(p peer.ID, certificate []byte) bool
 }
 
-func newUpgrader(h *Host, s *securer, rcmgr network.ResourceManager, door *doorkeeper, accept func(*mux.Stream, *muxedConn),
+func newUpgrader(h *Host, s *securer, l *limits, door *doorkeeper, accept func(*mux.Stream, *muxedConn),
 	routes func(peer.ID, []byte) bool,
 ) *upgrader {
-	return &upgrader{secure: s, rcmgr: rcmgr, door: door, held: h.held, counts: h.counters, accept: accept, routes: routes}
+	return &upgrader{
+		secure: s, limits: l, door: door, held: h.held, apart: budget.New[peer.ID](uncertifiedHeld),
+		counts: h.counters, accept: accept, routes: routes,
+	}
 }
 
 // What a connection's streams may keep unread costs no share up to unreadOwn bytes, as
@@ -95,7 +99,7 @@ func (u *upgrader) accepted(ctx context.Context, t transport.Transport, g *guest
 	if err != nil {
 		return nil, fmt.Errorf("p2p: accept: %w", err)
 	}
-	scope, err := u.rcmgr.OpenConnection(network.DirInbound, true, raw.RemoteMultiaddr())
+	scope, err := u.limits.OpenConnection(network.DirInbound, true, raw.RemoteMultiaddr())
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +123,15 @@ func (u *upgrader) multiplex(t transport.Transport, raw manet.Conn, c *secureCon
 			return nil, err
 		}
 	}
-	m := mux.New(c, c.below, dialled, unread{u.held.Holding(c.remote, unreadOwn, unreadStep), u.counts}) // swarm accepts
-	x := &muxedConn{Conn: m, ConnMultiaddrs: raw, ConnSecurity: c, secure: c, upgrader: u, transport: t, scope: scope}
-	x.examine()
+	x := &muxedConn{ConnMultiaddrs: raw, ConnSecurity: c, secure: c, upgrader: u, transport: t, scope: scope}
+	held := u.held
+	if !x.examine() {
+		held = u.apart
+	}
+	x.Conn = mux.New(c, c.below, dialled, unread{held.Holding(c.remote, unreadOwn, unreadStep), u.counts}) // swarm accepts
+	if held == u.apart && !dialled {
+		u.limits.setApart(scope, sourceOf(raw.RemoteAddr()), func() { _ = x.Close() })
+	}
 	return x, nil
 }
 
@@ -137,6 +147,7 @@ type muxedConn struct {
 	scope     network.ConnManagementScope
 	retired   atomic.Bool // another one is to take its place
 	routing   atomic.Bool // libp2p's own streams may be opened and taken, see routes.go
+	linked    bool        // the peer has opened a link's stream; AcceptStream's
 	watching  atomic.Pointer[time.Timer]
 }
 
@@ -153,7 +164,11 @@ func (c *muxedConn) AcceptStream() (network.MuxedStream, error) {
 		switch {
 		case err != nil:
 			return s, err
+		case s.Link() && c.linked && !c.routing.Load():
+			c.upgrader.counts.add(countApartStream)
+			_ = s.ResetWithError(network.StreamResourceLimitExceeded)
 		case s.Link():
+			c.linked = true
 			c.upgrader.accept(s, c)
 		case c.routing.Load():
 			return s, nil

@@ -30,7 +30,8 @@
 // A pattern belongs to the group of its first word. A node that listens has one
 // lease in the cluster of the group ("topic:" and the word), with its patterns
 // as payload, made coarser if they are many; Subscribe returns when a lease that
-// carries or covers the pattern is acknowledged (group.go, lease.go). Another set of
+// carries or covers the pattern is acknowledged, and the nodes that watch the group know of
+// it (group.go, lease.go). Another set of
 // patterns is another lease, registered before the old one goes. A publisher watches the
 // groups that it publishes in, until 30 s after the last message.
 //
@@ -85,8 +86,11 @@
 // for want of room, everybody concerned is told the count (wire.PublishMark,
 // wire.Path), so that a lost tail is reported, too. Nodes that leave the view are
 // counted for, without being sent anything, for ten minutes: if they come back
-// with a lease of before, they learn what they missed. Counts begin anew for a
-// node that was started anew, and what was for its earlier life it drops.
+// in the life of before, they learn what they missed. A life (env.LifeOf) is the time
+// during which a node listens to the group without a break, under however many leases.
+// Counts begin anew for a node that was started anew, or has begun to listen anew, and
+// what was for its earlier life it drops. Where they begin anew in one life, the receiver
+// reports a gap of unknown size.
 //
 // # When a link breaks, and when a node dies
 //

@@ -30,6 +30,7 @@ type Engine struct {
 	sources    *sources
 	paths      *paths
 	roots      *rootOrders
+	confirms   *confirmations
 	calls      sync.Pool // of *publication
 
 	sweeping overlay.Timer // guarded by base.mu
@@ -50,6 +51,7 @@ func New(cfg env.Config) (*Engine, error) {
 	}
 	b := env.NewBase(cfg)
 	e := &Engine{base: b, inboxes: set, publishers: newPublishers(b), paths: newPaths(b)}
+	e.confirms = &confirmations{Base: b, all: make(map[uint64]*confirmation)}
 	e.calls.New = func() any { return &publication{} }
 	e.local = newLocal(b, e.publishers)
 	e.roots = newRootOrders(b, e.local)
@@ -59,6 +61,8 @@ func New(cfg env.Config) (*Engine, error) {
 	handle(b, wire.KindPublishMark, wire.DecodePublishMark, e.handleMark)
 	handle(b, wire.KindPath, wire.DecodePath, e.handlePath)
 	handle(b, wire.KindPathLost, wire.DecodePathLost, e.handlePathLost)
+	handle(b, wire.KindPublishAsk, wire.DecodePublishAsk, e.handleAsk)
+	handle(b, wire.KindPublishTook, wire.DecodePublishAsk, e.handleTook)
 	return e, nil
 }
 
@@ -174,7 +178,7 @@ func (e *Engine) handlePublish(l env.Link, m wire.Publish, size int) (kept bool)
 // source returns the source of what is for this node as it is now, and has numbers to
 // last, or nil.
 func (e *Engine) source(l env.Link, key sourceKey, word string, run uint32, last uint64) *source {
-	if uint16(run>>16) != uint16(e.base.Cfg.Incarnation) {
+	if !e.sources.listens(word, run) {
 		e.base.Drops.Inc(env.DropEarlier)
 		return nil
 	}
@@ -256,6 +260,7 @@ func sourceOf(l env.Link, named, origin string) peer.ID {
 func (e *Engine) handlePeerEvent(ev overlay.PeerEvent) {
 	e.publishers.event(ev)
 	e.paths.event(ev)
+	e.confirms.event(ev)
 	if ev.Type == overlay.LinkDown {
 		e.sources.event(ev)
 	}

@@ -51,7 +51,7 @@ func TestNobodySpeaksForAPublisherThatHasNotSignedForIt(t *testing.T) {
 
 		lies := []func(p *wire.Path){
 			func(p *wire.Path) { proven("liar", p, "liar") },
-			func(p *wire.Path) { p.Run = wire.MakeRun(2, 1); proven("pub", p, "liar") },
+			func(p *wire.Path) { p.Run = wire.MakeRun(2, 0, 1); proven("pub", p, "liar") },
 			func(p *wire.Path) { proven("pub", p, "forwarder") },
 			func(p *wire.Path) { p.Proof.Steps[0].Peer = "other" },
 			func(p *wire.Path) { p.Proof.Steps[0].Next.Index = 1 },
@@ -133,6 +133,7 @@ func TestAForwarderDoesNotGoBeyondWhatThePublisherSigned(t *testing.T) {
 		require.Len(t, asked.Said(), 1, "once in a while")
 		anew := single{Publish: wire.Publish{Session: 1, Run: run1 + 1, Number: 1}, Topic: "news.a", Body: []byte("six")}
 		l.publish(true1, anew)
+		require.Equal(t, "gap 0", got.next(t), "how much was addressed before nobody tells")
 		require.Equal(t, "news.a six", got.next(t))
 	})
 }

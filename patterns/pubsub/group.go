@@ -67,6 +67,7 @@ type lease struct {
 	told   []wire.Interest  // what the lease says
 	coarse int              // of so many interests it says less, but more than enough; 0 = of none
 	member cluster.MemberID // of the lease; 0 = none
+	life   uint16           // of the lease, or of the last one; owned by the worker
 }
 
 type interestKey struct{ pattern, queue string }
@@ -205,11 +206,15 @@ func (g *group) leave(s *subscription) {
 	g.finder.index(g.root).Remove(s.pattern, s)
 	g.mu.Lock()
 	delete(g.subs, s.id)
+	over := g.dead && len(g.subs) == 0
 	if !s.retired {
 		g.removeLocked(interestKey{s.pattern, s.options.Queue}, s.strict())
 	}
 	start := g.startLocked()
 	g.mu.Unlock()
+	if over {
+		g.l.lives.end(g)
+	}
 	g.run(start)
 }
 

@@ -92,7 +92,7 @@ func (l *lone) comes(from string, k wire.Kind, body []byte) (kept bool) {
 func (l *lone) dropped(r env.DropReason) uint64 { return l.Drops()[r.String()] }
 
 // run1 is the first run for this node as it is now.
-var run1 = wire.MakeRun(1, 1)
+var run1 = wire.MakeRun(1, 0, 1)
 
 // single is a frame with one message.
 type single struct {
@@ -178,6 +178,11 @@ var nobodyThere = cluster.View{Known: true, Empty: true, Complete: true}
 func (empty) View() *cluster.View { return &nobodyThere }
 func (empty) Release()            {}
 
+func (empty) Next(ctx context.Context, _ *cluster.View) (*cluster.View, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
 func (empty) Wait(context.Context, bool) (*cluster.View, error) { return nil, cluster.ErrNoMembers }
 
 // catcher keeps what it gets.
@@ -223,7 +228,7 @@ func TestWhatPeersSendIsJudgedAndCounted(t *testing.T) {
 		require.EqualValues(t, 1, l.dropped(env.DropNoPath), "it can't be passed on")
 		require.Equal(t, "news.a 2", got.next(t))
 
-		before := wire.MakeRun(0, 1)
+		before := wire.MakeRun(0, 0, 1)
 		l.publish("p", single{Publish: wire.Publish{Session: 5, Run: before, Number: 9}, Topic: "news.a", Body: []byte("for an earlier life")})
 		l.marks("p", wire.PublishMark{Session: 5, Run: before, Number: 9, Group: "news"})
 		require.EqualValues(t, 2, l.dropped(env.DropEarlier))

@@ -75,7 +75,7 @@ func TestATreeUnderKeysThatWereBrought(t *testing.T) {
 		const count = 600
 		for i := range count {
 			tail := wire.AppendTail(nil, nil, h.numbered(i, 16).Body)
-			_, err := h.nodes[0].PublishTail(t.Context(), "news.world", tail, patterns.PublishOptions{Keys: node.KeySetID(set)})
+			err := h.nodes[0].PublishTail(t.Context(), "news.world", tail, patterns.PublishOptions{Keys: node.KeySetID(set)})
 			require.NoError(t, err)
 			time.Sleep(100 * time.Millisecond)
 			if i == count/2-count/20 { // with the change of the key, about

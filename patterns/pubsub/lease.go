@@ -53,10 +53,13 @@ func (g *group) renew() {
 		if g.version == g.acked && (!g.left || g.member == 0) {
 			g.running = false
 			g.dead = len(g.wanted) == 0 && !g.root
-			dead := g.dead
+			dead, over := g.dead, g.dead && len(g.subs) == 0 // else one takes what was under way
 			g.mu.Unlock()
 			if dead {
 				g.l.forget(g)
+			}
+			if over {
+				g.l.lives.end(g)
 			}
 			return
 		}
@@ -96,12 +99,15 @@ func (g *group) renew() {
 // the old one, if there is one.
 func (g *group) replace(interests []wire.Interest, old cluster.MemberID) (member cluster.MemberID, err error) {
 	if len(interests) > 0 {
+		if old == 0 {
+			g.life = g.l.lives.begin(g)
+		}
 		if member, err = g.register(interests); err != nil {
 			return old, err
 		}
 	}
 	if g.root {
-		g.forward.settle(member != 0)
+		g.forward.settle(member != 0, g.life)
 	}
 	if old != 0 {
 		g.l.Cfg.Directory.Unregister(g.wide, old)
@@ -122,7 +128,7 @@ func (g *group) doneLocked(version uint64) (done []*joiner) {
 
 // register makes a lease.
 func (g *group) register(interests []wire.Interest) (cluster.MemberID, error) {
-	member := cluster.MemberID(max(g.l.Random.Uint64(), 1))
+	member := env.MemberIn(g.life, g.l.Random.Uint64())
 	err := g.l.Cfg.Directory.Register(g.l.Ctx, g.wide, cluster.Registration{
 		Member: member, Payload: wire.AppendInterests(nil, interests),
 	})

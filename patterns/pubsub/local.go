@@ -27,6 +27,7 @@ type local struct {
 	own     finder        // in the groups whose keys are the node's own
 	turns   atomic.Uint64 // of queues
 	brought atomic.Int32  // groups under keys that somebody has brought
+	lives   lives
 
 	mu     sync.Mutex
 	subs   map[uint64]*subscription // guarded by mu
@@ -38,7 +39,7 @@ type local struct {
 
 func newLocal(b *env.Base, p *publishers) *local {
 	l := &local{
-		Base: b, publishers: p, own: finder{limit: fanout.MaxPrepared},
+		Base: b, publishers: p, own: finder{limit: fanout.MaxPrepared}, lives: lives{incarnation: b.Cfg.Incarnation},
 		subs: make(map[uint64]*subscription), groups: make(map[string]*group), keyed: make(map[string][]*group),
 	}
 	l.abroad = &abroad{Base: b, local: l, all: crowd.NewTable[streamKey, peer.ID, *stream](env.MaxStreams, b.Random.IntN)}

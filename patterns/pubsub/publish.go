@@ -57,7 +57,7 @@ func (h *here) clear() {
 // Publish is patterns.Messenger's.
 func (e *Engine) Publish(ctx context.Context, topic string, m patterns.Message, o patterns.PublishOptions) error {
 	e.base.Order.Call("pubsub.publish", topic, m.Body, 0)
-	if len(m.Headers) == 0 && o.Keys == "" {
+	if len(m.Headers) == 0 && o.Keys == "" && o.Confirm == nil {
 		if done, err := publishQuickly(ctx, e, topic, m.Body); done {
 			return err
 		}
@@ -79,29 +79,26 @@ func (e *Engine) TryPublish(topic string, m patterns.Message, o patterns.Publish
 	return err
 }
 
-// PublishTail is Publish of headers and body as they travel (see Delivery.Tails),
-// and says how many nodes have the message in their lanes, this one included if
-// it is for subscriptions here. tail is copied before PublishTail returns.
-func (e *Engine) PublishTail(ctx context.Context, topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error) {
+// PublishTail is Publish of headers and body as they travel (see Delivery.Tails). tail is
+// copied before PublishTail returns.
+func (e *Engine) PublishTail(ctx context.Context, topic string, tail []byte, o patterns.PublishOptions) error {
 	e.base.Order.Call("pubsub.publish", topic, tail, 0)
 	p := e.calls.Get().(*publication)
 	p.tail = tail
-	err = p.publish(ctx, e, topic, o)
-	nodes = p.out.Took
+	err := p.publish(ctx, e, topic, o)
 	e.finished(p)
-	return nodes, err
+	return err
 }
 
 // TryPublishTail is PublishTail, but returns patterns.ErrWouldBlock where that
 // would wait, and has sent nothing then.
-func (e *Engine) TryPublishTail(topic string, tail []byte, o patterns.PublishOptions) (nodes int, err error) {
+func (e *Engine) TryPublishTail(topic string, tail []byte, o patterns.PublishOptions) error {
 	e.base.Order.Call("pubsub.publish", topic, tail, 0)
 	p := e.calls.Get().(*publication)
 	p.tail = tail
-	err = p.try(e, topic, o)
-	nodes = p.out.Took
+	err := p.try(e, topic, o)
 	e.finished(p)
-	return nodes, err
+	return err
 }
 
 // finished lets the next call have p.
@@ -122,6 +119,17 @@ func (p *publication) publish(ctx context.Context, e *Engine, topic string, o pa
 		return err
 	}
 	defer e.publishers.done(p.to)
+	p.out.Confirmed = o.Confirm != nil
+	if err := p.toAll(ctx); err != nil || o.Confirm == nil {
+		return err
+	}
+	nodes, err := p.confirm(ctx)
+	*o.Confirm = nodes
+	return err
+}
+
+// toAll has all who listen sent the publication.
+func (p *publication) toAll(ctx context.Context) error {
 	if p.ready() {
 		p.send(waits)
 		if p.sent && len(p.left) == 0 && len(p.here.blocked) == 0 && !p.above {

@@ -92,6 +92,7 @@ func (p *publisher) changed(c fanout.Change) {
 			p.Audience.Forget()
 		}
 		p.Hop(r).Open(p.Now, r.Addrs) // it will be told what it missed
+		r.Owed = false                // and as long as it was gone nobody saw to that
 		p.Owe(r)
 		if r.Branch == nil {
 			p.Tree.Loose++
@@ -150,7 +151,7 @@ const (
 func (p *publisher) send(o *fanout.Outgoing, what *fanout.Content, own []wire.Interest, except peer.ID, m mode) (left, lacking []*fanout.Receiver) {
 	p.enter()
 	defer p.Unlock()
-	if len(own) == 0 && except == "" {
+	if len(own) == 0 && except == "" && !o.Confirmed {
 		if left, done := repeat(p, o, what, m); done {
 			return left, nil
 		}
@@ -179,7 +180,7 @@ func (p *publisher) send(o *fanout.Outgoing, what *fanout.Content, own []wire.In
 			p.Tick()
 			continue
 		}
-		o.Tree = present(rs) > env.FanOut
+		o.Tree = present(rs) > env.FanOut && !o.Confirmed
 		p.Prepare(o, what, o.Origin)
 		if !p.Ticked && (o.Tree || !p.joins(rs[0], o)) {
 			p.Tick() // what was decided so far may not be true any more
@@ -260,7 +261,7 @@ func (p *publisher) joins(r *fanout.Receiver, o *fanout.Outgoing) bool {
 	}
 	p.Addressed(r, o.Count)
 	p.Count(fanout.Sent, o.Count)
-	o.Took++
+	o.Reached(r)
 	return true
 }
 
@@ -339,7 +340,7 @@ func (p *publisher) give(o *fanout.Outgoing, alone []*fanout.Receiver) (left []*
 			left = append(left, r)
 		}
 		if v == fanout.Sent {
-			o.Took++
+			o.Reached(r)
 		}
 	}
 	for _, b := range p.Touched {
@@ -367,6 +368,7 @@ func (p *publisher) absent(r *fanout.Receiver) bool {
 func (p *publisher) miss(r *fanout.Receiver, n int) {
 	r.Number += uint64(n)
 	r.PassBy(uint64(n))
+	r.Owed = true // for when it returns
 	p.Count(fanout.Lost, n)
 }
 
@@ -524,14 +526,14 @@ func (p *publisher) tidy() (owing bool) {
 	defer p.Unlock()
 	for _, r := range p.subscribers.Sorted() {
 		if r.State.Gone != 0 && p.Now-r.State.Gone > int64(env.GhostTime) {
-			p.subscribers.Remove(r)
+			p.subscribers.Forget(r)
 			p.forget(r)
 			if r.Hop != nil {
 				r.Hop.End()
 				delete(p.Hops, r.Peer)
 			}
 		}
-		owing = owing || r.Owed && r.State.Gone == 0
+		owing = owing || r.Owed
 	}
 	p.Rest()
 	return owing

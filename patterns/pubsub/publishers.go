@@ -216,7 +216,7 @@ func (t *publishers) sweep(now int64) (count int) {
 func (t *publishers) sweepUplink(now int64) (count int) {
 	t.mu.Lock()
 	u := t.uplink
-	over := u != nil && now-u.last.Load() > int64(env.IdleTime)
+	over := u != nil && now-u.last.Load() > int64(env.IdleTime) && !u.owing()
 	for _, p := range t.all {
 		over = over && (p.Root || p.users.Load() == 0) // whoever uses it uses a publisher
 	}
@@ -272,12 +272,15 @@ func (l *listeners) await(ctx context.Context, b *env.Base) error {
 	default:
 		return &patterns.DeadlineError{Cause: err}
 	}
-	pause := env.Completing.Time / 20
-	for waited := pause; !l.watch.View().Complete && waited <= b.Over(env.Completing); waited += pause {
-		if !overlay.Sleep(ctx, b.Cfg.Clock, "pubsub.sleep", pause) {
-			break
+	if v := l.watch.View(); !v.Complete {
+		completing, cancel := overlay.WithTimeout(ctx, b.Cfg.Clock, "pubsub.complete", b.Over(env.Completing))
+		defer cancel()
+		for err = nil; err == nil && !v.Complete; {
+			v, err = l.watch.Next(completing, v)
 		}
 	}
-	l.ready.Store(true)
+	if ctx.Err() == nil { // else the next message waits, too
+		l.ready.Store(true)
+	}
 	return nil
 }

@@ -24,14 +24,14 @@ var errApart = errors.New("pubsub: each of several messages is a publication of 
 func PublishRun(ctx context.Context, e *Engine, topic string, run wire.Messages, count int, o patterns.PublishOptions) (done, failed int, err error) {
 	return publishRun(e, topic, run, count,
 		func(p *publication) error { return p.publish(ctx, e, topic, o) },
-		func(tail []byte) error { _, err := e.PublishTail(ctx, topic, tail, o); return err })
+		func(tail []byte) error { return e.PublishTail(ctx, topic, tail, o) })
 }
 
 // TryPublishRun is PublishRun, but returns patterns.ErrWouldBlock where that would wait.
 func TryPublishRun(e *Engine, topic string, run wire.Messages, count int, o patterns.PublishOptions) (done, failed int, err error) {
 	return publishRun(e, topic, run, count,
 		func(p *publication) error { return p.try(e, topic, o) },
-		func(tail []byte) error { _, err := e.TryPublishTail(topic, tail, o); return err })
+		func(tail []byte) error { return e.TryPublishTail(topic, tail, o) })
 }
 
 // publishRun publishes all together, if that can be, or each by itself.

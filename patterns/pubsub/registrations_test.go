@@ -105,6 +105,11 @@ func (s shownView) View() *cluster.View {
 	return s.shown
 }
 
+func (s shownView) Next(ctx context.Context, _ *cluster.View) (*cluster.View, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
 func (s shownView) Wait(context.Context, bool) (*cluster.View, error) {
 	if v := s.View(); v.Known {
 		return v, nil

@@ -26,7 +26,8 @@ type rootForward struct {
 	key uint64 // for Exec
 
 	mu        sync.Mutex
-	active    bool             // guarded by mu; this node is in the root group
+	active    bool             // guarded by mu; this node is in the root group …
+	life      uint16           // guarded by mu; … in that life
 	publisher *publisher       // guarded by mu; to the others; nil = not active
 	member    cluster.MemberID // guarded by mu; of the registration; 0 = none
 	timer     overlay.Timer    // guarded by mu
@@ -37,9 +38,9 @@ type rootForward struct {
 
 // settle takes in whether this node is in the root group now. It may wait for a
 // registration.
-func (f *rootForward) settle(active bool) {
+func (f *rootForward) settle(active bool, life uint16) {
 	f.mu.Lock()
-	f.active = active
+	f.active, f.life = active, life
 	f.mu.Unlock()
 	f.look()
 }
@@ -55,9 +56,9 @@ func (f *rootForward) look() {
 	f.busy = true
 	for {
 		f.again = false
-		active, p, member := f.active, f.publisher, f.member
+		active, life, p, member := f.active, f.life, f.publisher, f.member
 		f.mu.Unlock()
-		p, member = f.adjust(active, p, member)
+		p, member = f.adjust(active, life, p, member)
 		f.mu.Lock()
 		f.publisher, f.member = p, member
 		if !f.again {
@@ -99,7 +100,7 @@ func (f *rootForward) stop() {
 }
 
 // adjust registers or withdraws this node as a forwarder.
-func (f *rootForward) adjust(active bool, p *publisher, member cluster.MemberID) (*publisher, cluster.MemberID) {
+func (f *rootForward) adjust(active bool, life uint16, p *publisher, member cluster.MemberID) (*publisher, cluster.MemberID) {
 	l := f.l
 	wide := env.ClusterOf(env.RootForwards)
 	if active && p == nil {
@@ -110,8 +111,8 @@ func (f *rootForward) adjust(active bool, p *publisher, member cluster.MemberID)
 	wanted := active && p != nil && f.amongFirst(p, member != 0)
 	strict := wanted && (l.asks(env.RootGroup) || othersAsk(p))
 	switch {
-	case wanted && (member == 0 || strict != f.strict):
-		r := cluster.Registration{Member: cluster.MemberID(max(l.Random.Uint64(), 1))}
+	case wanted && (member == 0 || strict != f.strict || life != env.LifeOf(member)):
+		r := cluster.Registration{Member: env.MemberIn(life, l.Random.Uint64())}
 		if strict {
 			r.Payload = wire.AppendInterests(nil, []wire.Interest{{Pattern: ">", Signed: true}})
 		}

@@ -173,6 +173,15 @@ func (t *sources) heard(from peer.ID, key sourceKey, word string, run uint32, la
 	return s
 }
 
+// listens says whether a run is for this node as it is now: for a life of a group, or, of
+// the root group's forwarders, for the node.
+func (t *sources) listens(word string, run uint32) bool {
+	if word == env.RootForwards {
+		return wire.RunTag(run) == wire.LifeTag(t.Cfg.Incarnation, 0)
+	}
+	return t.local.lives.has(word, run)
+}
+
 // doubt asks for a path, or for other numbers: see wire.PathLost. Where that has no
 // room, the next message is a reason to ask again.
 func (t *sources) doubt(whom peer.ID, session uint64) {
@@ -184,7 +193,7 @@ func (t *sources) doubt(whom peer.ID, session uint64) {
 // it, and names the peer in it.
 func (t *sources) grant(from, source peer.ID, p *wire.Path) bool {
 	word, _, _ := cutLabel(p.Group)
-	if word == env.RootForwards || uint16(p.Run>>16) != uint16(t.Cfg.Incarnation) || p.Number < p.Proof.Base || p.Number > p.Proof.Base+env.MaxLead {
+	if word == env.RootForwards || !t.listens(word, p.Run) || p.Number < p.Proof.Base || p.Number > p.Proof.Base+env.MaxLead {
 		return false
 	}
 	path, via, ok := fanout.Trace(t.Base, source, p)
@@ -493,6 +502,9 @@ func (s *source) run(number uint32) (r *run, over bool) {
 	case n == 0 || int16(uint16(number)-uint16(s.runs[n-1].number)) > 0:
 		if n > 0 {
 			s.retire(&s.runs[n-1])
+			if wire.RunTag(number) == wire.RunTag(s.runs[n-1].number) {
+				s.todo.Add(step[*incoming]{}) // how far the one before went nobody will tell
+			}
 		}
 		s.runs = append(s.runs, fresh)
 	default: // it came too late
@@ -515,6 +527,9 @@ func (s *source) retire(r *run) {
 
 // advance hands on what can go on, and sets the timer for the rest.
 func (s *source) advance(r *run) {
+	if !s.of.listens(s.subject.word, r.number) {
+		s.of.Drops.Add(env.DropEarlier, r.seq.restart(r.seq.begin()-1))
+	}
 	now := s.last
 	if r.seq.wait != 0 {
 		now = s.of.Now()

@@ -30,13 +30,14 @@ type uplink struct {
 	to            *fanout.Receiver // nil = nobody
 	view          *cluster.View    // that it was chosen by
 	run           uint16
-	rank          uint64  // serial of the last message
-	avoid         peer.ID // was lost
-	lostAt        int64   // when the last one was lost
-	without       uint64  // messages that may be missing since
-	since         int64   // when old and young changed places last
-	old           uint64  // messages of the time before
-	young         uint64  // messages since
+	rank          uint64            // serial of the last message
+	avoid         peer.ID           // was lost
+	lostAt        int64             // when the last one was lost
+	without       uint64            // messages that may be missing since
+	former        []*cluster.Member // the forwarders that there were, each once, the latest last
+	since         int64             // when old and young changed places last
+	old           uint64            // messages of the time before
+	young         uint64            // messages since
 	out           fanout.Outgoing
 }
 
@@ -47,6 +48,9 @@ func newUplink(b *env.Base) *uplink {
 	u.Init(b, b.Self, b.Random.Uint64(), env.RootForwards, true)
 	return u
 }
+
+// maxFormer bounds the forwarders that are remembered.
+const maxFormer = 4 * forwarders
 
 // asked is whether a view has a forwarder behind which somebody asks for signatures.
 type asked struct {
@@ -83,7 +87,7 @@ func (u *uplink) choose() *fanout.Receiver {
 		if u.to != nil && m.Peer == u.to.Peer && m.Incarnation == u.to.Incarnation {
 			return u.to
 		}
-		r := &fanout.Receiver{Peer: m.Peer, Hash: env.HashNode(string(m.Peer)) * (u.Hash | 1), Addrs: m.Addrs, Incarnation: m.Incarnation}
+		r := &fanout.Receiver{Peer: m.Peer, Hash: env.HashNode(string(m.Peer)) * (u.Hash | 1), Addrs: m.Addrs, Incarnation: m.Incarnation, Life: env.LifeOf(m.ID)}
 		if m.Peer == u.Self {
 			r.Hash = 0 // the shortest way
 		}
@@ -92,7 +96,25 @@ func (u *uplink) choose() *fanout.Receiver {
 		}
 	}
 	u.change(best)
+	u.remember(v.Members)
 	return u.to
+}
+
+// remember notes which forwarders there are.
+func (u *uplink) remember(there []*cluster.Member) {
+	for _, m := range there {
+		u.former = append(slices.DeleteFunc(u.former, func(o *cluster.Member) bool { return o.Peer == m.Peer }), m)
+	}
+	if n := len(u.former) - maxFormer; n > 0 {
+		u.former = slices.Delete(u.former, 0, n)
+	}
+}
+
+// stayed says whether a forwarder was one before, and has listened ever since.
+func (u *uplink) stayed(r *fanout.Receiver) bool {
+	return slices.ContainsFunc(u.former, func(o *cluster.Member) bool {
+		return o.Peer == r.Peer && o.Incarnation == r.Incarnation && env.LifeOf(o.ID) == r.Life
+	})
 }
 
 // again says whether the forwarder was started anew: what its earlier life had
@@ -117,8 +139,9 @@ func (u *uplink) change(to *fanout.Receiver) {
 	u.to = to
 	if to != nil {
 		u.run++
-		to.Run, to.Number = wire.MakeRun(to.Incarnation, u.run), u.recent()
+		to.Run, to.Number = wire.MakeRun(to.Incarnation, 0, u.run), u.owed(to)
 		u.without = 0
+		u.young, u.since = to.Number, u.Now // if it is lost before it was told, the next one is
 		u.appoint(to)
 	}
 }
@@ -133,13 +156,20 @@ func (u *uplink) appoint(to *fanout.Receiver) {
 	u.out.Forwarder = wire.RootForwarder{Signature: u.Cfg.Key.SignRootForwarder(f), Serial: f.Serial, Floor: f.Floor, Rank: f.Rank}
 }
 
-// recent counts what may be missing since the last forwarder was lost. After a
-// while it is more likely that nobody listens.
-func (u *uplink) recent() uint64 {
-	if u.Now-u.lostAt > int64(env.ElectionTime) {
+// owed counts what may be missing since the last forwarder was lost. After a while it is
+// more likely that nobody listened, unless the next one has listened all the time.
+func (u *uplink) owed(to *fanout.Receiver) uint64 {
+	if u.Now-u.lostAt > int64(env.ElectionTime) && !u.stayed(to) {
 		return 0
 	}
 	return u.without
+}
+
+// owing says whether a forwarder that returns has to be told what it missed.
+func (u *uplink) owing() bool {
+	u.Lock()
+	defer u.Unlock()
+	return u.to == nil && u.without > 0 && len(u.former) > 0 && u.Now-u.lostAt < int64(env.GhostTime)
 }
 
 // lately counts the messages of the last second or two.
@@ -184,7 +214,7 @@ func (u *uplink) put(now int64, topic string, c *fanout.Content) *fanout.Receive
 	u.last.Store(u.Now)
 	r := u.present()
 	if r == nil {
-		u.without = u.recent() + n
+		u.without += n
 		return nil
 	}
 	u.Used = u.Now

@@ -12,8 +12,9 @@
 //
 //  1. Engine.Push hands it to the request engine, which picks a member and
 //     sends it, as it does with a request.
-//  2. The member's queue takes it, by the same limits as requests, or refuses:
-//     then another member is tried.
+//  2. The member's queue accepts it, by the same limits as requests, or refuses:
+//     then another member is tried. It refuses a push whose handler would not begin
+//     before the deadline: that is how long a push is worth something.
 //  3. The member's node answers that it is accepted, and runs Service.Push,
 //     once. From here on it does not matter what becomes of the sender, its
 //     deadline or its link. A member that drains finishes it.

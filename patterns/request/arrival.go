@@ -50,6 +50,8 @@ func (v verdict) refusal() refusal {
 		return refusal{wire.OutcomeOverloaded, dropLength}
 	case refusedBytes:
 		return refusal{wire.OutcomeOverloaded, dropBytes}
+	case refusedTime:
+		return refusal{wire.OutcomeOverloaded, dropTime}
 	}
 	return refusal{}
 }

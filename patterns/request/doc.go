@@ -25,7 +25,7 @@
 //     rpc, or on bulk if it is large.
 //  3. At the member the goroutine that reads the link decodes it, checks that it
 //     may be asked (and unseals it), and offers it to the member's queue: it
-//     runs, waits, or is refused at once.
+//     runs, waits, or is refused at once, also if it could not end in time.
 //  4. A worker calls the handler and sends the reply, waiting for room in the
 //     lane until the request's deadline at most. Where handlers have been brief and
 //     requests come one at a time, the reader does that itself (brevity.go): if it takes
@@ -73,8 +73,8 @@
 // # The cores
 //
 // Every decision is in a type without goroutine, clock or link: plan (is it
-// sent again, and what is the outcome), budget (may it be), queue (does it run),
-// replays (was it seen before). The rest carries out what they say.
+// sent again, and what is the outcome), budget (may it be), queue (does it run), effort
+// (what handlers take), replays (was it seen before). The rest carries out what they say.
 //
 // # Never twice
 //

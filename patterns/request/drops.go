@@ -18,6 +18,7 @@ const (
 	dropTooLarge                       // beyond a limit on messages: not sent, or refused beyond the member's MessageBytes
 	dropLength                         // refused: QueueLength requests wait
 	dropBytes                          // refused: they have QueueBytes
+	dropTime                           // refused: by what handlers take, it could not end before its deadline
 	dropWorkers                        // refused: no worker is free in the whole node
 	dropDraining                       // refused: the member is leaving
 	dropExpired                        // thrown away unhandled: the deadline has passed
@@ -40,7 +41,7 @@ const (
 func (d dropReason) String() string {
 	return [...]string{
 		"malformed", "no_such_member", "no_method", "unauthorized", "forgotten_key", "no_ephemeral_key", "replay", "duplicate", "too_large", "queue_length",
-		"queue_bytes", "workers", "draining", "expired", "cancelled", "orphaned", "abandoned", "reply_unsent", "reply_late",
+		"queue_bytes", "no_time", "workers", "draining", "expired", "cancelled", "orphaned", "abandoned", "reply_unsent", "reply_late",
 		"reply_bad", "reply_large", "reply_too_large", "lane_full", "retry_budget", "survey_members", "not_allowed",
 	}[d]
 }

@@ -59,6 +59,8 @@ func (l *fakeLink) Session() uint64 {
 	return l.session
 }
 
+func (l *fakeLink) RTT() time.Duration { return 2 * l.n.w.latency }
+
 func (l *fakeLink) Suspect() bool {
 	l.n.w.mu.Lock()
 	defer l.n.w.mu.Unlock()

@@ -240,16 +240,15 @@ func (d *Delivery) over() {
 	s, j := d.Server, d.job
 	now := s.now()
 	s.mu.Lock()
-	var expired []*ticket
+	var shed []*ticket
 	if d.queued && j.ticket.place == placeRunning {
-		j.ticket.place = placeDone
-		_, expired = s.queue.finish(now) // who is next in line was handed over long ago
+		_, shed = s.queue.finish(now, &j.ticket, didNotRun) // the next one was handed over long ago
 	} else if d.queued {
 		s.queue.withdraw(&j.ticket)
 	}
 	s.handled++
 	s.settleLocked()
 	s.mu.Unlock()
-	s.expire(expired)
+	s.shed(shed, now)
 	j.done(now)
 }

@@ -35,6 +35,7 @@ type job struct {
 	forward *Delivery        // if the handler is elsewhere
 
 	ticket ticket // owned by the queue
+	took   int64  // ns of its handler, or didNotRun; owned by whoever works at it
 	ctx    jobContext
 
 	orphaned atomic.Bool // the session has ended that it came on
@@ -70,11 +71,15 @@ func (in *arrival) newJob(s *Server, r patterns.Request) *job {
 func (in *arrival) fill(j *job, s *Server, r patterns.Request) {
 	j.server, j.remote, j.id, j.number = s, s.peers.get(in.link.Peer()), in.request.ID, s.jobs.Add(1)
 	j.sealed, j.far, j.binding, j.request = in.sealed, in.far != nil, in.binding, r
+	j.took = didNotRun
 	keep := keeps(r.Pattern) && s.forward == nil
 	j.ctx.clock, j.ctx.deadline, j.ctx.endless = s.cfg.Clock, in.deadline, keep
-	j.ticket = ticket{job: j, size: in.size, deadline: never, keep: keep}
+	j.ticket = ticket{job: j, size: in.size, deadline: never, kind: kindOf(r.Pattern), keep: keep}
 	if !in.deadline.IsZero() {
 		j.ticket.deadline = int64(in.deadline.Sub(s.start))
+		if l, ok := in.link.(interface{ RTT() time.Duration }); ok { // a leaf's relay is near
+			j.ticket.back = int64(l.RTT() / 2)
+		}
 	}
 	if keep {
 		j.request.Deadline = time.Time{}
@@ -98,7 +103,7 @@ func (j *job) offer(now int64, from Link) (kept bool) {
 		return false
 	}
 	s.mu.Lock()
-	v, expired := s.queue.offer(now, &j.ticket)
+	v, shed := s.queue.offer(now, &j.ticket)
 	if j.keeps() && v <= verdictWait {
 		s.accepted++
 		if s.kept == nil {
@@ -108,11 +113,10 @@ func (j *job) offer(now int64, from Link) (kept bool) {
 	}
 	brief := s.brevity.brief()
 	s.mu.Unlock()
-	s.expire(expired)
+	s.shed(shed, now)
 	switch no := v.refusal(); {
 	case no != (refusal{}):
-		s.drops.Inc(no.reason)
-		j.refuse(no.outcome)
+		j.turnAway(no)
 		return false
 	case j.forward != nil:
 		j.forward.handOver()
@@ -141,8 +145,8 @@ func (j *job) begin() {
 		delete(s.kept, j)
 		s.mu.Unlock()
 	}
-	j.turnAway()
-	if next := s.next(s.now()); next != nil {
+	j.turnAway(refusal{wire.OutcomeOverloaded, dropWorkers})
+	if next := s.next(j, s.now()); next != nil {
 		next.start()
 	}
 }
@@ -161,8 +165,8 @@ func (j *job) start() {
 			j.startLater()
 			return
 		}
-		j.turnAway()
-		j = j.server.next(j.server.now())
+		j.turnAway(refusal{wire.OutcomeOverloaded, dropWorkers})
+		j = j.server.next(j, j.server.now())
 	}
 }
 
@@ -176,7 +180,7 @@ func (j *job) startLater() {
 		}
 		j.forget()
 		j.lose()
-		if next := s.next(s.now()); next != nil {
+		if next := s.next(j, s.now()); next != nil {
 			next.start()
 		}
 	})
@@ -231,21 +235,23 @@ func (r *run) returned() bool {
 // work runs the job, and then those that have waited for it to end.
 func (j *job) work() {
 	for j != nil {
-		j = j.server.next(j.handle())
+		now := j.handle()
+		j = j.server.next(j, now)
 	}
 }
 
 // once runs the job, and has a worker run who has waited for it to end.
 func (j *job) once() {
-	if next := j.server.next(j.handle()); next != nil {
+	now := j.handle()
+	if next := j.server.next(j, now); next != nil {
 		next.start()
 	}
 }
 
-// turnAway refuses a job because no worker is free.
-func (j *job) turnAway() {
-	j.server.drops.Inc(dropWorkers)
-	j.refuse(wire.OutcomeOverloaded)
+// turnAway counts a job that no handler sees, and refuses it.
+func (j *job) turnAway(no refusal) {
+	j.server.drops.Inc(no.reason)
+	j.refuse(no.outcome)
 }
 
 // handle runs the handler and answers. It returns the time when the handler
@@ -268,6 +274,7 @@ func (j *job) handle() (now int64) {
 	r := j.call()
 	s.turns.Take("request.done", j.number)
 	now = s.now()
+	j.took = now - began
 	if j.keeps() {
 		j.forget()
 		s.mu.Lock()
@@ -313,7 +320,7 @@ func (j *job) answer(r result, now int64, took time.Duration) {
 	s.mu.Lock()
 	s.handled++
 	s.brevity.ended(took)
-	waiting, running := s.queue.waiting, s.queue.running
+	waiting, running := s.queue.waiting.n, s.queue.running.n
 	s.mu.Unlock()
 	seal := sealing{far: j.far, binding: &j.binding}
 	if j.sealed {

@@ -161,7 +161,7 @@ func TestQueueRunsWaitsAndRefuses(t *testing.T) {
 					require.Equal(t, r.verdict, v, "round %d", i)
 				case r.finish:
 					var next *ticket
-					next, expired = q.finish(r.now)
+					next, expired = q.finish(r.now, q.running.first, didNotRun)
 					require.Equal(t, tickets[r.next], next, "round %d", i)
 				case r.withdraw != "":
 					require.Equal(t, r.out, q.withdraw(tickets[r.withdraw]), "round %d", i)
@@ -189,6 +189,9 @@ func (q *simpleQueue) offer(now int64, t *ticket) verdict {
 	if q.running < q.limits.Concurrency {
 		q.running++
 		return verdictRun
+	}
+	for len(q.waiting) > 0 && q.waiting[0].deadline <= now {
+		q.waiting = q.waiting[1:]
 	}
 	if q.room(t) != verdictWait {
 		q.waiting = slices.DeleteFunc(q.waiting, func(t *ticket) bool { return t.deadline <= now })
@@ -254,8 +257,8 @@ func TestQueueAgreesWithASimpleOne(t *testing.T) {
 				require.Equal(t, simple.offer(now, tk), v)
 				leave(expired...)
 			case 3:
-				if q.running > 0 {
-					next, expired := q.finish(now)
+				if q.running.n > 0 {
+					next, expired := q.finish(now, q.running.first, didNotRun)
 					require.Same(t, simple.finish(now), next)
 					leave(expired...)
 				}
@@ -267,9 +270,9 @@ func TestQueueAgreesWithASimpleOne(t *testing.T) {
 					require.Equal(t, len(simple.waiting) < before, q.withdraw(tk))
 				}
 			}
-			require.Equal(t, len(simple.waiting), q.waiting)
-			require.Equal(t, simple.running, q.running)
-			require.False(t, q.waiting > 0 && q.running < limits.Concurrency)
+			require.Equal(t, len(simple.waiting), q.waiting.n)
+			require.Equal(t, simple.running, q.running.n)
+			require.False(t, q.waiting.n > 0 && q.running.n < limits.Concurrency)
 			bytes := 0
 			for _, tk := range simple.waiting {
 				bytes += tk.size
@@ -277,7 +280,7 @@ func TestQueueAgreesWithASimpleOne(t *testing.T) {
 			require.Equal(t, bytes, q.bytes)
 		}
 		leave(q.abandon()...)
-		require.Zero(t, q.waiting)
+		require.Zero(t, q.waiting.n)
 		require.Zero(t, q.bytes)
 	}
 }

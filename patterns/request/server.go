@@ -184,24 +184,27 @@ func (s *Server) settleLocked() {
 	})
 }
 
-// next ends a running job's turn and returns who runs in its place.
-func (s *Server) next(now int64) *job {
+// next ends a running job's turn and returns the one that runs in its place.
+func (s *Server) next(j *job, now int64) *job {
 	s.mu.Lock()
-	t, expired := s.queue.finish(now)
+	t, shed := s.queue.finish(now, &j.ticket, j.took)
 	s.settleLocked()
 	s.mu.Unlock()
-	s.expire(expired)
+	s.shed(shed, now)
 	if t == nil {
 		return nil
 	}
 	return t.job
 }
 
-// expire answers those who have waited until their deadline.
-func (s *Server) expire(out []*ticket) {
+// shed answers those that have waited in vain.
+func (s *Server) shed(out []*ticket, now int64) {
 	for _, t := range out {
-		s.drops.Inc(dropExpired)
-		t.job.refuse(wire.OutcomeExpired)
+		v := refusedTime
+		if t.deadline <= now {
+			v = refusedExpired
+		}
+		t.job.turnAway(v.refusal())
 	}
 }
 
@@ -209,7 +212,7 @@ func (s *Server) expire(out []*ticket) {
 func (s *Server) load() (waiting, running uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return uint32(s.queue.waiting), uint32(s.queue.running)
+	return uint32(s.queue.waiting.n), uint32(s.queue.running.n)
 }
 
 // tell sends a result for which no handler has to run, or to have run, from the
@@ -268,6 +271,6 @@ func (s *Server) status() MemberStatus {
 	defer s.mu.Unlock()
 	return MemberStatus{
 		Cluster: s.name, Member: s.id.String(), Handled: s.handled, Draining: s.queue.draining,
-		Running: s.queue.running, Waiting: s.queue.waiting, Bytes: s.queue.bytes, Accepted: s.accepted,
+		Running: s.queue.running.n, Waiting: s.queue.waiting.n, Bytes: s.queue.bytes, Accepted: s.accepted,
 	}
 }

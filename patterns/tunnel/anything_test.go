@@ -72,7 +72,7 @@ func saysAnything(r *rig, rng *rand.Rand, id uint64) {
 	case 0:
 		k, body = wire.KindTunnelCredit, wire.TunnelCredit{ID: id, Total: rng.Uint64() >> rng.IntN(64)}.AppendTo(nil)
 	case 1:
-		k, body = wire.KindTunnelEnd, wire.TunnelEnd{ID: id, Flags: []uint8{0, wire.FlagClosed}[rng.IntN(2)]}.AppendTo(nil)
+		k, body = wire.KindTunnelEnd, wire.TunnelEnd{ID: id, Flags: []uint8{0, wire.FlagClosed}[rng.IntN(2)], Payload: make([]byte, 8*rng.IntN(2))}.AppendTo(nil)
 	case 2:
 		k, body = wire.KindTunnelReset, wire.TunnelReset{ID: id, Cause: wire.TunnelCause(rng.IntN(5)), Text: "enough"}.AppendTo(nil)
 	case 3:

@@ -74,14 +74,18 @@ func flagsOf(last bool) uint8 {
 	return 0
 }
 
-// end lays out the end of this direction.
-func (c *codec) end(f *frame, closed bool) {
+// end lays out the end of this direction. closed: nothing is received any more, and
+// chunks of so much credit were read.
+func (c *codec) end(f *frame, closed bool, read uint64) {
 	m := wire.TunnelEnd{ID: c.id, Flags: c.flags}
 	if closed {
 		m.Flags |= wire.FlagClosed
+		m.Payload = wire.AppendTunnelRead(make([]byte, 0, 8), read)
+	}
+	if c.stream != nil {
+		m.Payload = c.seal(f, m.Payload, m.Flags)
 	}
 	f.parts[0] = m.AppendTo(f.head[:0])
-	f.parts[1] = c.seal(f, nil, m.Flags)
 }
 
 // credit lays out what tells the other side of its credit; flags: wire.FlagReturned, of
@@ -126,6 +130,7 @@ type word struct {
 	flags  uint8             // of a chunk: wire.FlagLast, wire.FlagSeveral; of credit: wire.FlagReturned
 	total  uint64            // all the credit so far
 	closed bool              // it ends, and does not receive any more either
+	read   uint64            // then: the credit of all chunks that it has read
 	reset  *wire.TunnelReset // why
 	clear  bool              // the reset of a sealed tunnel is not sealed
 	far    bool              // and it is a gateway's word
@@ -159,10 +164,10 @@ func (c *codec) read(k wire.Kind, body []byte) (w word, err error) {
 		var m wire.TunnelEnd
 		if m, err = wire.DecodeTunnelEnd(body); err == nil {
 			w.closed = m.Flags&wire.FlagClosed != 0
-			w.data, err = c.open(m.Seal, m.Flags)
+			w.data, err = c.open(m.Payload, m.Flags)
 		}
-		if err == nil && c.stream != nil && len(w.data) > 0 {
-			err = errBehindEnd
+		if err == nil {
+			w.read, err = wire.DecodeTunnelRead(w.data, m.Flags)
 		}
 	case wire.KindTunnelReset:
 		var m wire.TunnelReset

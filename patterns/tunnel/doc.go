@@ -49,9 +49,11 @@
 // the answer is kept within its credit (opening.go).
 //
 // Each side ends its direction behind its data; Close also says that nobody
-// receives, so that the other side's direction ends, too. A reset may overtake
-// data. A tunnel lives as long as the session of its link: a connection that
-// breaks is a delay. When the session ends it is ErrInterrupted, and what came
+// receives, and how much was read, so that the other side's direction ends, too, and
+// its program learns whether something was dropped. A tunnel that both sides have ended
+// is kept until what came is read: its handler's context, its place and its window last
+// as long. A reset may overtake data. A tunnel lives as long as the session of its link:
+// a connection that breaks is a delay. When the session ends it is ErrInterrupted, and what came
 // can be received still.
 //
 // # Through a relay

@@ -24,21 +24,20 @@ type ends struct {
 // nothing.
 func (e *ends) want(w ending) { e.wanted = max(e.wanted, w) }
 
-// hear notes that the other side has ended its part. If it does not receive any
-// more, there is nobody to send to.
-func (e *ends) hear(h ending) {
-	e.heard = max(e.heard, h)
-	if e.heard == endingClosed {
-		e.want(endingSend)
-	}
-}
+// hear notes that the other side has ended its part.
+func (e *ends) hear(h ending) { e.heard = max(e.heard, h) }
 
-// due says what the other side has yet to be told; endingNone = nothing.
+// due says what the other side has yet to be told; endingNone = nothing. If it does
+// not receive any more, this direction ends, too.
 func (e *ends) due() ending {
-	if e.err != nil || e.wanted <= e.told {
+	w := e.wanted
+	if e.heard == endingClosed {
+		w = max(w, endingSend)
+	}
+	if e.over() || w <= e.told {
 		return endingNone
 	}
-	return e.wanted
+	return w
 }
 
 // over says whether both directions have ended.
@@ -47,4 +46,6 @@ func (e *ends) over() bool {
 }
 
 // maySend says whether something may be sent.
-func (e *ends) maySend() bool { return e.err == nil && e.wanted == endingNone }
+func (e *ends) maySend() bool {
+	return e.err == nil && e.wanted == endingNone && e.heard < endingClosed
+}

@@ -25,11 +25,11 @@ func TestASealedTunnelEndsInGoodOrderBehindWhatNobodyWants(t *testing.T) {
 			require.NoError(t, r.tunnel.TrySend([]byte("unwanted")))
 		}
 		synctest.Wait()
-		closed := wire.TunnelEnd{ID: r.tunnel.id, Flags: wire.FlagClosed, Seal: r.far.Seal(nil, nil, wire.FlagClosed)}
+		closed := wire.TunnelEnd{ID: r.tunnel.id, Flags: wire.FlagClosed, Payload: r.far.Seal(nil, make([]byte, 8), wire.FlagClosed)}
 		r.hear(wire.KindTunnelEnd, closed.AppendTo(nil))
 		r.link.empty()
 		synctest.Wait()
-		require.NoError(t, r.tunnel.Err())
+		require.ErrorIs(t, r.tunnel.Err(), patterns.ErrUnread)
 		frames := r.link.frames()
 		require.Len(t, frames, 4)
 		for i, f := range frames {
@@ -42,7 +42,7 @@ func TestASealedTunnelEndsInGoodOrderBehindWhatNobodyWants(t *testing.T) {
 			}
 			m, err := wire.DecodeTunnelEnd(f.body)
 			require.NoError(t, err)
-			_, err = r.far.Open(m.Seal, m.Flags)
+			_, err = r.far.Open(m.Payload, m.Flags)
 			require.NoError(t, err)
 		}
 		require.Zero(t, r.engine.Status())

@@ -16,6 +16,7 @@ import (
 
 	"github.com/arke-mesh/arke/internal/node"
 	"github.com/arke-mesh/arke/patterns"
+	"github.com/arke-mesh/arke/sim/link"
 )
 
 // ways are the configurations in which everything has to work.
@@ -186,7 +187,7 @@ func TestCloseEndsBothDirections(t *testing.T) {
 		_, err := tunnel.Receive(t.Context())
 		require.ErrorIs(t, err, patterns.ErrClosed)
 		time.Sleep(time.Second)
-		require.ErrorIs(t, sendErr, patterns.ErrClosed)
+		require.ErrorIs(t, sendErr, patterns.ErrUnread)
 		require.True(t, ended)
 		requireNothingLeft(t, a, b)
 	})
@@ -344,5 +345,121 @@ func TestTunnelsToOneself(t *testing.T) {
 		require.NoError(t, tunnel.CloseSend())
 		require.NoError(t, done(t, tunnel))
 		requireNothingLeft(t, a)
+	})
+}
+
+func TestATunnelEndsWhenTheLastMessageIsRead(t *testing.T) {
+	// This test closes a tunnel before its member reads: the member's context, and the
+	// tunnel, do not end before the member has read all.
+	bothWays(t, func(t *testing.T, s *stage, change []func(*node.Config)) {
+		const count = 20
+		early, end := make(chan bool, count), make(chan error, 1)
+		a, b := s.pair(func(ctx context.Context, t patterns.Tunnel) error {
+			time.Sleep(time.Second)
+			for range count {
+				early <- ctx.Err() != nil
+				if _, err := t.Receive(ctx); err != nil {
+					return err
+				}
+			}
+			<-ctx.Done()
+			<-t.Done()
+			_, err := t.Receive(ctx)
+			end <- err
+			return nil
+		}, patterns.Limits{}, change...)
+		tunnel := s.open(a, "")
+		for i := range count {
+			require.NoError(t, tunnel.Send(t.Context(), pattern(3000, i)))
+		}
+		require.NoError(t, tunnel.Close())
+		require.ErrorIs(t, <-end, io.EOF)
+		for range count {
+			require.False(t, <-early)
+		}
+		require.NoError(t, done(t, tunnel))
+		requireNothingLeft(t, a, b)
+	})
+}
+
+func TestTheSenderLearnsWhatWasNotRead(t *testing.T) {
+	// This test has a member end in good order after it has read some of three
+	// messages. The opener receives what the member has sent, and can't send any more.
+	bothWays(t, func(t *testing.T, s *stage, change []func(*node.Config)) {
+		a, b := s.pair(func(ctx context.Context, t patterns.Tunnel) error {
+			time.Sleep(time.Second)
+			for range t.Info().Open.Body[0] - '0' {
+				if _, err := t.Receive(ctx); err != nil {
+					return err
+				}
+			}
+			return t.Send(ctx, []byte("answer"))
+		}, patterns.Limits{}, change...)
+		for read, want := range map[string]error{"0": patterns.ErrUnread, "2": patterns.ErrUnread, "3": nil} {
+			tunnel := s.open(a, read)
+			for i := range 3 {
+				require.NoError(t, tunnel.Send(t.Context(), pattern(3000, i)))
+			}
+			got, err := tunnel.Receive(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, "answer", string(got))
+			_, err = tunnel.Receive(t.Context())
+			require.Equal(t, io.EOF, err)
+			require.Equal(t, want, done(t, tunnel), read)
+			for _, err := range []error{tunnel.Send(t.Context(), nil), tunnel.TrySend(nil)} {
+				require.ErrorIs(t, err, patterns.ErrPeerClosed)
+				require.NotErrorIs(t, err, patterns.ErrClosed)
+			}
+			require.NoError(t, tunnel.Close())
+			require.ErrorIs(t, tunnel.Send(t.Context(), nil), patterns.ErrClosed)
+		}
+		requireNothingLeft(t, a, b)
+	})
+}
+
+func TestAHandlerThatReturnsLeavesNoEndBehind(t *testing.T) {
+	// This test goes on to receive after the handler has returned: what was not
+	// received then is dropped, and that is an error, not the end.
+	play(t, func(t *testing.T, s *stage) {
+		left := make(chan patterns.Tunnel, 1)
+		a, _ := s.pair(func(ctx context.Context, t patterns.Tunnel) error {
+			time.Sleep(time.Second)
+			left <- t
+			return nil
+		}, patterns.Limits{})
+		tunnel := s.open(a, "")
+		require.NoError(t, tunnel.Send(t.Context(), []byte("unread")))
+		require.NoError(t, tunnel.Close())
+		member := <-left
+		time.Sleep(time.Second)
+		_, err := member.Receive(t.Context())
+		require.ErrorIs(t, err, patterns.ErrClosed)
+	})
+}
+
+func TestShutdownSendsWhatWasSentBefore(t *testing.T) {
+	// This test shuts a node down right after the last message of a tunnel whose other
+	// direction has ended already. The link is slow: all of it comes, and then the end.
+	play(t, func(t *testing.T, s *stage) {
+		got, end := 0, make(chan error, 1)
+		a, _ := s.pair(func(ctx context.Context, t patterns.Tunnel) error {
+			if err := t.CloseSend(); err != nil {
+				return err
+			}
+			end <- receiveAll(context.Background(), t, func(body []byte) { got += len(body) })
+			return nil
+		}, patterns.Limits{})
+		tunnel := s.open(a, "")
+		_, err := tunnel.Receive(t.Context())
+		require.Equal(t, io.EOF, err)
+		s.net.SetLink("a", "b", link.Model{Latency: 20 * time.Millisecond, Mbps: 1})
+		for i := range 6 {
+			require.NoError(t, tunnel.Send(t.Context(), pattern(10_000, i)))
+		}
+		require.NoError(t, tunnel.CloseSend())
+		require.NoError(t, done(t, tunnel))
+		require.NoError(t, a.Shutdown(t.Context()))
+		require.Equal(t, io.EOF, <-end)
+		require.Equal(t, 60_000, got)
 	})
 }

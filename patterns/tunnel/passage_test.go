@@ -296,7 +296,7 @@ func TestWhoSendsWithoutCreditLosesAPassage(t *testing.T) {
 			return []sentFrame{{kind: wire.KindTunnelData, body: sealed(id, flags, credit.FirstWindow-100)}, {kind: wire.KindTunnelData, body: sealed(id, flags, 101)}}
 		},
 		"behind the end": func(id uint64, flags uint8) []sentFrame {
-			end := wire.TunnelEnd{ID: id, Flags: flags, Seal: make([]byte, security.StreamOverhead)}
+			end := wire.TunnelEnd{ID: id, Flags: flags, Payload: make([]byte, security.StreamOverhead)}
 			return []sentFrame{{kind: wire.KindTunnelEnd, body: end.AppendTo(nil)}, {kind: wire.KindTunnelData, body: sealed(id, flags, 1)}}
 		},
 		"a chunk in clear": func(id uint64, flags uint8) []sentFrame {

@@ -93,6 +93,41 @@ func (t *Tunnel) ReceiveTo(ctx context.Context, w io.Writer) (int64, error) {
 	return n, err
 }
 
+// ReadPart copies to b what has come, of one message at most, and returns how many
+// bytes those were. It waits while there are none. b is not empty. It is for streams of
+// bytes: a part that b has no room for stays, and counts as not read. The error is
+// patterns.ErrUnread instead of io.EOF if the other side closed both directions together,
+// and had not read all that was sent.
+func (t *Tunnel) ReadPart(ctx context.Context, b []byte) (n int, err error) {
+	r := &t.receiver
+	if err := r.enter(ctx, t, "tunnel.receive"); err != nil {
+		return 0, err
+	}
+	for n == 0 && err == nil {
+		if err = r.more(ctx); err == nil {
+			n = r.copyTo(b)
+		} else if err == io.EOF && t.state.cutOff {
+			err = patterns.ErrUnread
+		}
+	}
+	r.pass(t, "tunnel.receive.next")
+	return n, err
+}
+
+// copyTo copies to b what it has room for of the first message.
+func (r *receiver) copyTo(b []byte) int {
+	first := r.t.state.in.First()
+	n, cost, over := first.copyTo(b)
+	if over {
+		chunk := r.t.state.in.Pop()
+		r.t.remote.recycle(chunk.data)
+	}
+	if cost > 0 {
+		r.consumed(cost)
+	}
+	return n
+}
+
 // assemble takes one chunk, and returns the message if it is whole with that.
 func (r *receiver) assemble() ([]byte, bool, error) {
 	body, whole, cost, spare, err := r.t.state.assemble(r.t.limit)
@@ -123,7 +158,8 @@ func (r *receiver) more(ctx context.Context) error {
 // consumed notes that chunks of that cost were read, and gives credit for them.
 func (r *receiver) consumed(cost int) {
 	t := r.t
-	if !t.state.read(cost) {
+	due := t.state.read(cost)
+	if t.do.Add(t.state.settle()); !due {
 		return
 	}
 	if w := &t.state.window; w.Turned() {

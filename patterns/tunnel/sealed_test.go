@@ -69,12 +69,12 @@ func TestASealedTunnelRefusesWhatWasChanged(t *testing.T) {
 			r.hear(wire.KindTunnelEnd, wire.TunnelEnd{ID: id}.AppendTo(nil))
 		},
 		"an early end": func(r sealedRig, id uint64, _ [][]byte) { // chunks are left out before it
-			r.hear(wire.KindTunnelEnd, wire.TunnelEnd{ID: id, Seal: r.far.Seal(nil, nil, 0)}.AppendTo(nil))
+			r.hear(wire.KindTunnelEnd, wire.TunnelEnd{ID: id, Payload: r.far.Seal(nil, nil, 0)}.AppendTo(nil))
 		},
 		"the end of one direction for both": func(r sealedRig, id uint64, c [][]byte) {
 			r.data(id, c[0], true)
 			r.data(id, c[1], true)
-			r.hear(wire.KindTunnelEnd, wire.TunnelEnd{ID: id, Flags: wire.FlagClosed, Seal: r.far.Seal(nil, nil, 0)}.AppendTo(nil))
+			r.hear(wire.KindTunnelEnd, wire.TunnelEnd{ID: id, Flags: wire.FlagClosed, Payload: r.far.Seal(nil, nil, 0)}.AppendTo(nil))
 		},
 		"credit": func(r sealedRig, id uint64, _ [][]byte) {
 			r.hear(wire.KindTunnelCredit, wire.TunnelCredit{ID: id, Total: 1 << 20}.AppendTo(nil))

@@ -125,10 +125,10 @@ func (s *sender) inTurn(ctx context.Context, f func() error) error {
 func (s *sender) leave() {
 	t := s.t
 	for t.state.ends.due() != endingNone {
-		e := t.state.ends.due()
+		e, read := t.state.ends.due(), t.state.taken
 		t.unlock()
 		f := t.engine.frames.get()
-		t.port.codec.end(f, e == endingClosed)
+		t.port.codec.end(f, e == endingClosed, read)
 		s.submit(wire.KindTunnelEnd, f)
 		t.engine.frames.put(f)
 		t.mu.Lock()

@@ -110,7 +110,7 @@ func (s *Splice) pass(d *side, w word) (kept bool) {
 		far.data(f, w.data, w.flags)
 		cost = credit.Cost(len(w.data))
 	} else {
-		far.port.codec.end(f, w.closed)
+		far.port.codec.end(f, w.closed, w.read)
 	}
 	kept, err := far.remote.pass(w.kind, d.back(f), f.parts[:]...)
 	if !errors.Is(err, overlay.ErrLaneFull) { // another error: its session has ended, which lose tells

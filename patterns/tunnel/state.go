@@ -19,7 +19,7 @@ type todo uint8
 const (
 	changedIn  todo = 1 << iota // there is news for who receives
 	changedOut                  // for who sends
-	finishUp                    // the tunnel is over
+	finishUp                    // the tunnel is finished
 	giveCredit                  // the other side is to be told of the window's total
 	sayEnd                      // an end may be due
 	sayReset
@@ -41,6 +41,10 @@ type state struct {
 	unsent     int               // frames that stand in line for room in the lane
 	known      bool              // the other side has said a word
 	over       bool              // both directions have ended
+	finished   bool              // and nothing is left to receive
+	taken      uint64            // credit of what the program here had read when it closed
+	unread     bool              // the other side closed and has not read all that was sent
+	cutOff     bool              // and had not ended its own direction before
 }
 
 // chunk is a part of a message that came, or several messages.
@@ -75,6 +79,28 @@ func (c *chunk) cut() (body []byte, cost int, over bool) {
 	return body, int(n), false
 }
 
+// copyTo copies to b what it has room for of the next message, and says what that
+// cost and whether it was the last of the chunk.
+func (c *chunk) copyTo(b []byte) (n, cost int, over bool) {
+	if !c.several {
+		n = copy(b, c.data[c.from:])
+		c.from += int32(n)
+		if over = int(c.from) == len(c.data); over {
+			cost = int(c.cost)
+		}
+		return n, cost, over
+	}
+	body, _ := wire.FirstTunnelMessage(c.data[c.from:])
+	if n = copy(b, body); n == len(body) {
+		_, cost, over = c.cut()
+		return n, cost, over
+	}
+	c.from += int32(n) // and the rest is a message of its own, whose length is where nobody looks any more
+	c.cost -= int32(n)
+	wire.AppendTunnelLength(c.data[:c.from], len(body)-n)
+	return n, n, false
+}
+
 // hear takes in what the other side says. opener: this end has opened the
 // tunnel. An error says how the other side has broken the protocol.
 func (s *state) hear(w word, opener bool) (todo, error) {
@@ -96,6 +122,8 @@ func (s *state) hear(w word, opener bool) (todo, error) {
 		heard := endingSend
 		if w.closed {
 			heard = endingClosed
+			s.unread = s.out.Spent() > w.read
+			s.cutOff = s.unread && s.ends.heard == endingNone
 		}
 		s.ends.hear(heard)
 		return changedIn | changedOut | sayEnd | s.settle(), nil
@@ -226,8 +254,26 @@ func (s *state) maySend() error {
 		return s.ends.err
 	case s.ends.maySend():
 		return nil
+	case s.ends.wanted > endingNone:
+		return patterns.ErrClosed
 	}
-	return patterns.ErrClosed
+	return s.closedThere()
+}
+
+// closedThere is the error of sending to a side that has closed.
+func (s *state) closedThere() error {
+	if s.unread {
+		return patterns.ErrUnread
+	}
+	return patterns.ErrPeerClosed
+}
+
+// err returns how the tunnel ended; nil = it did not, or in good order.
+func (s *state) err() error {
+	if s.ends.err == nil && s.over && s.unread {
+		return patterns.ErrUnread
+	}
+	return s.ends.err
 }
 
 // cut is maySend within a message: an end that was asked for here waits for it.
@@ -236,18 +282,18 @@ func (s *state) cut() error {
 	case s.ends.err != nil:
 		return s.ends.err
 	case s.ends.heard == endingClosed:
-		return patterns.ErrClosed
+		return s.closedThere()
 	}
 	return nil
 }
 
 // want ends this side's part so far.
 func (s *state) want(e ending) todo {
-	if s.over {
-		return 0
+	if e == endingClosed && !s.deaf() {
+		s.taken = s.window.ReadTotal()
 	}
 	s.ends.want(e)
-	return changedOut | sayEnd
+	return changedOut | sayEnd | s.settle()
 }
 
 // told notes that the end that was due is said, and frames that stood in line
@@ -264,10 +310,10 @@ func (s *state) left() todo {
 }
 
 // fail ends both directions. What came can be received still, unless drop says
-// otherwise.
+// otherwise. Of a tunnel that is over all has come, so nobody waits for the reader.
 func (s *state) fail(err error, drop bool) todo {
 	if s.over {
-		return 0
+		return s.finish()
 	}
 	s.ends.err = err
 	if drop {
@@ -286,11 +332,23 @@ func (s *state) drop() (cost int) {
 }
 
 // settle notices that both directions have ended. In good order that is not
-// before all that was sent has left: what stands in line still belongs to it.
-func (s *state) settle() todo {
-	if s.over || !s.ends.over() || s.ends.err == nil && s.unsent > 0 {
+// before all that was sent has left: what stands in line still belongs to it. And the
+// tunnel is not finished before all that came was read.
+func (s *state) settle() (do todo) {
+	if !s.over && s.ends.over() && (s.ends.err != nil || s.unsent == 0) {
+		s.over = true
+		do = changedIn | changedOut
+	}
+	if s.over && (s.ends.err != nil || s.deaf() || s.in.Len() == 0) {
+		do |= s.finish()
+	}
+	return do
+}
+
+func (s *state) finish() todo {
+	if s.finished {
 		return 0
 	}
-	s.over = true
-	return changedIn | changedOut | finishUp
+	s.finished = true
+	return finishUp
 }

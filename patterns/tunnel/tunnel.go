@@ -57,7 +57,7 @@ func (t *Tunnel) Info() patterns.TunnelInfo { return t.info }
 func (t *Tunnel) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.state.ends.err
+	return t.state.err()
 }
 
 // Done implements patterns.Tunnel.
@@ -103,13 +103,17 @@ func (t *Tunnel) Reset(code patterns.Code, text string) error {
 // close ends both directions in good order. mu is held, as for all below that
 // do not say otherwise.
 func (t *Tunnel) close() {
-	t.state.window.Read(t.state.drop())
 	t.do.Add(changedIn | t.state.want(endingClosed))
+	t.state.window.Read(t.state.drop())
 }
 
 // reset ends both directions at once, as the program here wants, and tells the
 // other side why.
 func (t *Tunnel) reset(c wire.TunnelCause, code patterns.Code, text string) {
+	if t.state.over { // the other side can't be told any more
+		t.close()
+		return
+	}
 	if len(text) > wire.MaxTunnelText {
 		text = strings.ToValidUTF8(text[:wire.MaxTunnelText], "")
 	}
@@ -120,8 +124,9 @@ func (t *Tunnel) reset(c wire.TunnelCause, code patterns.Code, text string) {
 func (t *Tunnel) breakOff(m wire.TunnelReset, err error) {
 	if !t.state.over {
 		t.parting = &m
-		t.do.Add(sayReset | t.state.fail(err, true))
+		t.do.Add(sayReset)
 	}
+	t.do.Add(t.state.fail(err, true))
 }
 
 // end implements endpoint.
@@ -142,7 +147,7 @@ func (t *Tunnel) lose(err error) {
 func (t *Tunnel) gone() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.state.over
+	return t.state.finished
 }
 
 // hear implements endpoint.
@@ -208,23 +213,18 @@ func (t *Tunnel) unlock() {
 		t.sender.leave()
 	}
 	if do&finishUp != 0 {
-		t.finish()
+		t.engine.table.remove(t)
+		t.release()
+		t.wake("tunnel.done", t.life.end)
 	}
 	t.engine.count(do)
 }
 
-// finish forgets a tunnel that is over; mu is not held.
-func (t *Tunnel) finish() {
-	t.engine.table.remove(t)
-	t.release()
-	t.wake("tunnel.done", t.life.end)
-}
-
-// release gives back the tunnel's place and window once it is over and its
+// release gives back the tunnel's place and window once it is finished and its
 // handler has returned; mu is not held.
 func (t *Tunnel) release() {
 	t.mu.Lock()
-	due := t.state.over && !t.serving && !t.returned
+	due := t.state.finished && !t.serving && !t.returned
 	t.returned = t.returned || due
 	t.mu.Unlock()
 	if due {

@@ -19,7 +19,7 @@ type MetricInfo struct {
 // owns the result.
 func Metrics() []MetricInfo {
 	return slices.Concat(
-		requestMetrics(), latencyMetrics(), failoverMetrics(), viewMetrics(),
+		requestMetrics(), goodputMetrics(), latencyMetrics(), failoverMetrics(), viewMetrics(),
 		resourceMetrics(), faultMetrics(), memberMetrics(), manyMetrics(), topicMetrics(), copyMetrics(), tunnelMetrics(), crossingMetrics(), hopMetrics(),
 	)
 }

@@ -37,7 +37,10 @@ func checkers() []checker {
 		{Checker{"accepted", "a push that was accepted is handled, unless its member's node was lost"}, func(f *facts, d *violations) { checkAccepted(f.requests, d) }},
 		{Checker{"spread", "what a survey or a broadcast says of its members is true, and each of them is in it once"}, func(f *facts, d *violations) { checkSpread(f.requests, d) }},
 		{Checker{"complete", "no survey or broadcast is called complete that left out a member"}, func(f *facts, d *violations) { checkComplete(f.requests, d) }},
-		{Checker{"delivered", "what was published is delivered to every subscription, or reported to it: no more and no less"}, func(f *facts, d *violations) { checkDelivered(f.topics, d) }},
+		{Checker{"delivered", "what was published is delivered to every subscription, or reported to it: no more and no less"}, func(f *facts, d *violations) {
+			checkDelivered(f.topics, d)
+			checkHoles(f.topics, d)
+		}},
 		{Checker{"twice", "no subscription, and no queue of subscriptions, gets a publication twice"}, func(f *facts, d *violations) { checkTwice(f.topics, d) }},
 		{Checker{"order", "what one node published on a topic, or broadcast, one after the other comes in that order"}, func(f *facts, d *violations) {
 			checkOrder(f.topics, d)

@@ -131,6 +131,7 @@ func TestEveryMetricIsInTheCatalogue(t *testing.T) {
 	s.tunnel(6*sec, "c1", 0)
 	s.fault(6500*ms, -1, "crash", "m3")
 	s.tunnel(6*sec, "c1", 0).Outcome = "interrupted"
+	s.Tenures[0].Places, s.Tenures[0].Work = 1, 100*ms
 	tenures := s.Tenures
 	federate(s)
 	s.hop(&s.Requests[len(s.Requests)-1], "c1", "g", "us")
@@ -152,4 +153,38 @@ func TestEveryMetricIsInTheCatalogue(t *testing.T) {
 		name, _, _ = strings.Cut(name, "{")
 		require.Equal(t, known[name], m.Unit, name)
 	}
+}
+
+// This test checks that goodput is what came in time, of what the members can do or of
+// what was asked of them, in the worst window of ten handlers, and that it needs to know what they can.
+func TestGoodputIsMeasuredInEachWindow(t *testing.T) {
+	absent(t, peace(), "goodput_min", "goodput_min{load}")
+	able := func(perMember int) *story {
+		s := peace()
+		for i := range s.Tenures {
+			s.Tenures[i].Places, s.Tenures[i].Work = perMember, sec
+		}
+		return s
+	}
+	claims(t, able(5), "goodput_min{load} == 100%")
+	for name, test := range map[string]struct {
+		perMember int
+		want      string
+	}{
+		"less is asked than can be done": {5, "goodput_min{load} == 97%"},
+		"more is asked than can be done": {2, "goodput_min{load} == 100%"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := able(test.perMember)
+			for i := 103; i < 106; i++ { // of the hundred requests of one window
+				s.Requests[i].Outcome = "overloaded"
+			}
+			claims(t, s, test.want)
+		})
+	}
+	s := able(2)
+	for i := 100; i < 170; i++ {
+		s.Requests[i].Outcome = "deadline"
+	}
+	claims(t, s, "goodput_min{load} == 50%")
 }

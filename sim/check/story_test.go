@@ -249,7 +249,7 @@ func (s *story) gap(subscription int, node string, missed uint64, exact bool) {
 	if node != "" {
 		peer = "peer-" + node
 	}
-	s.Gaps = append(s.Gaps, history.Gap{Subscription: subscription, At: 20 * sec, Peer: peer, Missed: missed, Exact: exact, Reason: "lost"})
+	s.Gaps = append(s.Gaps, history.Gap{Subscription: subscription, At: 10 * sec, Peer: peer, Missed: missed, Exact: exact, Reason: "lost"})
 }
 
 // tunnel opens a tunnel to the member of a tenure, carries ten messages of a

@@ -115,9 +115,7 @@ func countSubscription(x *topics, all map[string]*reach, subscription int) {
 			r.reported += t.all
 		}
 		if s.Queue == "" {
-			for _, silent := range silences(x.account([]int{subscription})) {
-				r.silent += silent
-			}
+			r.silent += x.silent(subscription)
 		}
 	}
 	if s.Queue == "" && s.From >= 0 {

@@ -80,7 +80,29 @@ func TestWhatIsPublishedIsDeliveredOrReported(t *testing.T) {
 		{name: "reported of several publishers", make: func(s *story) { s.gap(1, "", 1, true) }},
 		{name: "reported twice", make: func(s *story) { s.gap(1, "c1", 2, true) }, want: []string{"delivered"}},
 		{name: "reported as at most two", make: func(s *story) { s.gap(1, "c1", 2, false) }},
-		{name: "one of the two was cut off", make: func(s *story) { s.fault(8*sec, 9*sec, "cut", "m3") }},
+		{name: "one of the two was cut off", make: func(s *story) { s.fault(8*sec, 9*sec, "cut", "m3") }, want: []string{"delivered"}},
+		{name: "one of the two was cut off, and it is reported", make: func(s *story) {
+			s.fault(8*sec, 9*sec, "cut", "m3")
+			s.gap(1, "c1", 1, true)
+		}},
+		{name: "one of the two was paused, and nobody knows how many are missing", make: func(s *story) {
+			s.fault(8*sec, 9*sec, "pause", "m3")
+			s.gap(1, "c1", 0, false)
+		}},
+		{name: "reported in another place", make: func(s *story) {
+			s.gap(1, "c1", 1, true)
+			s.Gaps[0].At = 8 * sec
+		}, want: []string{"delivered"}},
+		{name: "a larger gap in another place does not make up for it", make: func(s *story) {
+			s.fault(7*sec, 9*sec, "pause", "m3")
+			s.gap(1, "c1", 5, false)
+			s.Gaps[0].At = 8 * sec
+		}, want: []string{"delivered"}},
+		{name: "at most fewer than are missing", make: func(s *story) {
+			s.fault(7*sec, 9*sec, "pause", "m3")
+			s.undeliver(1, 3)
+			s.gap(1, "c1", 1, false)
+		}, want: []string{"delivered"}},
 		{name: "a third one was cut off", make: func(s *story) { s.fault(8*sec, 9*sec, "cut", "m2") }, want: []string{"delivered"}},
 		{name: "it was not published", make: func(s *story) { s.Publications[4].Outcome = "deadline" }},
 	})

@@ -98,6 +98,7 @@ func Judge(h *history.History, r Rules) *Verdict {
 func (v *Verdict) measure(f *facts) {
 	s := metrics(v.Metrics)
 	measureRequests(f.requests, s)
+	measureGoodput(f.requests, s)
 	f.views.measure(s)
 	measureReroute(f.requests, f.views.detected, s)
 	measureResources(f.lives, s)

@@ -90,7 +90,9 @@ type Run struct {
 // Tenure is one registration of a member.
 type Tenure struct {
 	Cluster string
-	Serial  bool // its handlers run one after the other
+	Serial  bool          // its handlers run one after the other
+	Places  int           // how many of its handlers run at once, and
+	Work    time.Duration // how long one takes on average; 0 = not known
 	Node    string
 	Peer    string
 	Member  string        // id; "" if the registration failed

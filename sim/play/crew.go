@@ -355,8 +355,16 @@ const renewEvery = 10 * time.Millisecond
 // asks opens the record of a registration.
 func (t *post) asks(at time.Duration) int {
 	return add(t.p.record, &t.p.record.h.Tenures, history.Tenure{
-		Cluster: t.job.Name, Serial: t.job.Limits.Concurrency == 1, Node: t.node.name, Peer: t.peer, Asked: at, From: -1, Leaving: -1, Until: -1,
+		Cluster: t.job.Name, Serial: t.job.Limits.Concurrency == 1, Places: patterns.Limits{Concurrency: t.job.Limits.Concurrency}.WithDefaults().Concurrency, Work: usual(t.job.Handler), Node: t.node.name, Peer: t.peer, Asked: at, From: -1, Leaving: -1, Until: -1,
 	})
+}
+
+// usual is how long a handler takes on average; 0 = not known.
+func usual(h scenario.Handler) time.Duration {
+	if h.Kind != "slow" {
+		return 0
+	}
+	return (h.Work + h.Jitter/2).D()
 }
 
 // taken notes that the registration was acknowledged.

@@ -266,6 +266,7 @@ func ThereAndBack(t patterns.Tunnel, limit time.Duration, message string) error 
 type Status struct {
 	Peers       int               `json:"peers"` // other nodes that it knows of
 	Links       []LinkStatus      `json:"links"`
+	Seeds       []SeedStatus      `json:"seeds"`
 	Drops       map[string]uint64 `json:"drops"` // of the node
 	Certificate struct {
 		Fault        string `json:"fault"`
@@ -278,6 +279,12 @@ type Status struct {
 	Relay struct {
 		Drops map[string]uint64 `json:"drops"` // of the sessions
 	} `json:"relay"`
+}
+
+// SeedStatus is what a relay says about a seed.
+type SeedStatus struct {
+	State string `json:"state"`
+	Error string `json:"error"`
 }
 
 // LinkStatus is what a relay says about a link.

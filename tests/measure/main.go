@@ -38,6 +38,7 @@ var measurements = []struct {
 	{"memory", "idle tunnels and subscriptions at a relay", memory},
 	{"clients", "programs beside one relay that say nothing, or hang", clients},
 	{"strangers", "joins and requests beside those who hold no key", strangers},
+	{"uncertified", "joins and requests beside those who hold a key, and no certificate", uncertified},
 	{"flood", "ten times as much work as a member can do", flood},
 	{"rotations", "requests and tunnels while keys are rotated", rotations},
 	{"exclusion", "a ban, or a revocation, to the last link cut", exclusion},

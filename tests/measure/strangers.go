@@ -68,6 +68,10 @@ type siege struct {
 	file   security.NetworkFile
 	relays []*harness.Relay
 	ask    func() error // a request from the first to the second
+
+	// Of nodes that join, where these are required.
+	key         security.NodeKey
+	certificate []byte
 }
 
 // struckRound is what was measured in one round.
@@ -79,8 +83,8 @@ type struckRound struct {
 }
 
 // strike has the attackers strike target for a while.
-func (x *siege) strike(kind, target string) (r struckRound) {
-	attackers := runs(x.meter, kind, target)
+func (x *siege) strike(kind, target string, more ...string) (r struckRound) {
+	attackers := runs(x.meter, append([]string{kind, target}, more...)...)
 	if said := attackers.line(); strings.HasPrefix(said, "note: ") {
 		x.say(kind+" "+target, "%s", said)
 	}
@@ -115,7 +119,7 @@ func (x *siege) strike(kind, target string) (r struckRound) {
 
 // honestJoin starts a node and waits until it knows the relay.
 func (x *siege) honestJoin() (time.Duration, error) {
-	n, err := node.New(node.Config{Network: x.file, Listen: []string{loopback}, Seeds: []string{x.relays[1].Addr()}, NoMDNS: true})
+	n, err := node.New(node.Config{Network: x.file, NodeKey: x.key, Certificate: x.certificate, Listen: []string{loopback}, Seeds: []string{x.relays[1].Addr()}, NoMDNS: true})
 	x.must(err)
 	defer n.Close()
 	begin := time.Now()

@@ -54,6 +54,7 @@ type Directory interface {
 type Watch interface {
 	View() *cluster.View
 	Wait(ctx context.Context, needMember bool) (*cluster.View, error)
+	Next(ctx context.Context, old *cluster.View) (*cluster.View, error)
 	Release()
 }
 

@@ -22,6 +22,7 @@ type Receiver struct {
 	Hash        uint64
 	Addrs       []string
 	Incarnation uint64 // of its lease
+	Life        uint16 // likewise; only publishers know it
 	Interests   []wire.Interest
 	handles     []*Interest // of them
 

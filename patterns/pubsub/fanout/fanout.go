@@ -96,6 +96,8 @@ type Outgoing struct {
 	Origin    wire.Origin
 	Forwarder wire.RootForwarder // what the publisher says of this node, in the root group
 	Took      int                // receivers that have it in their lanes, or those before them
+	Confirmed bool               // it goes to each receiver directly …
+	Asked     []*Receiver        // … these have it
 
 	Count     int
 	Near, Far Label         // what a frame says of them: from the source itself, or with the source named
@@ -266,6 +268,19 @@ func (f *Fanout) Direct(r *Receiver, o *Outgoing) Verdict {
 		f.Owe(r)
 	}
 	return v
+}
+
+// Reached notes that r has the message in its lane.
+func (o *Outgoing) Reached(r *Receiver) {
+	o.Took++
+	if o.Confirmed {
+		o.Asked = append(o.Asked, r)
+	}
+}
+
+// Ask puts a question behind what r was sent, and says whether it may be answered.
+func (f *Fanout) Ask(r *Receiver, question []byte) bool {
+	return !f.Hop(r).Link.Suspect() && f.send(r, wire.KindPublishAsk, question, nil, nil) == Sent
 }
 
 // Addressed notes that the message was addressed to r on our own link.
@@ -460,8 +475,7 @@ func (f *Fanout) pay() {
 	for _, r := range debts {
 		switch {
 		case !r.Owed: // paid when its link came up
-		case r.State != nil && r.State.Gone != 0:
-			r.Owed = false // its return is seen in the view
+		case r.State != nil && r.State.Gone != 0: // it is told when it is in the view again
 		case f.Hop(r).Sound():
 			f.Settle(r, 0)
 		default:

@@ -20,6 +20,7 @@ type Subscribers struct {
 	rights    env.Rights
 	audience  *Audience
 	View      *cluster.View // that receivers was made of
+	floor     uint16        // no run of a receiver that was forgotten has a higher count
 	Receivers map[peer.ID]*Receiver
 	known     map[*cluster.Member][]wire.Interest
 	Malformed int // leases that can't be decoded
@@ -28,7 +29,7 @@ type Subscribers struct {
 
 // SubscriberState is what a publisher knows of a receiver beside what forwarders do.
 type SubscriberState struct {
-	Members []*cluster.Member // its leases, of one incarnation
+	Members []*cluster.Member // its leases, of one life
 	Gone    int64             // since when it is in no view; 0 = it is
 	Doubted int64             // when a forwarder could not reach it; 0 = never
 }
@@ -47,7 +48,7 @@ const (
 	Returned                // it was in no view; it is to be told what it missed
 	Altered                 // it has other interests
 	Left                    // it is in no view any more
-	Replaced                // it was started anew: another receiver is coming
+	Replaced                // it was started anew, or has begun to listen anew: another receiver is coming
 )
 
 // NewSubscribers has the audience follow the views that Refresh is given.
@@ -72,9 +73,9 @@ func (s *Subscribers) Refresh(now int64, v *cluster.View) []Change {
 		switch {
 		case len(old) == 0:
 			order = append(order, m.Peer)
-		case old[0].Incarnation > m.Incarnation:
+		case later(old[0], m):
 			continue
-		case old[0].Incarnation < m.Incarnation:
+		case later(m, old[0]):
 			old = nil
 		}
 		present[m.Peer] = append(old, m)
@@ -118,11 +119,11 @@ func (s *Subscribers) Sorted() []*Receiver {
 // attend takes in the leases of one node.
 func (s *Subscribers) attend(p peer.ID, members []*cluster.Member) {
 	r := s.Receivers[p]
-	if r != nil && r.State.Gone == 0 && r.Incarnation == members[0].Incarnation && slices.Equal(r.State.Members, members) {
+	if r != nil && r.State.Gone == 0 && slices.Equal(r.State.Members, members) {
 		return
 	}
 	interests := s.interestsOf(members)
-	if r != nil && r.resumes(members) {
+	if r != nil && r.in(members[0]) {
 		back := r.State.Gone != 0
 		r.Addrs, r.State.Members, r.State.Gone = members[0].Addrs, members, 0
 		if back {
@@ -136,7 +137,7 @@ func (s *Subscribers) attend(p peer.ID, members []*cluster.Member) {
 		}
 		return
 	}
-	count := uint16(1)
+	count := s.floor + 1
 	if r != nil {
 		count = uint16(r.Run) + 1
 		s.Remove(r)
@@ -144,8 +145,9 @@ func (s *Subscribers) attend(p peer.ID, members []*cluster.Member) {
 	}
 	fresh := &Receiver{
 		Peer: p, Hash: env.HashNode(string(p)), Addrs: members[0].Addrs, Interests: interests,
-		Incarnation: members[0].Incarnation, Run: wire.MakeRun(members[0].Incarnation, count), State: &SubscriberState{Members: members},
+		Incarnation: members[0].Incarnation, Life: env.LifeOf(members[0].ID), State: &SubscriberState{Members: members},
 	}
+	fresh.Run = wire.MakeRun(fresh.Incarnation, fresh.Life, count)
 	if r != nil {
 		fresh.Hop = r.Hop // the link is the same
 	}
@@ -156,24 +158,31 @@ func (s *Subscribers) attend(p peer.ID, members []*cluster.Member) {
 
 // Renumber has what is addressed to r numbered anew.
 func (r *Receiver) Renumber() {
-	r.Run, r.Number, r.Base, r.Owed = wire.MakeRun(r.Incarnation, uint16(r.Run)+1), 0, 0, false
+	r.Run, r.Number, r.Base, r.Owed = wire.MakeRun(r.Incarnation, r.Life, uint16(r.Run)+1), 0, 0, false
 }
 
-// resumes says whether these leases are of a node that has listened all the
-// time: it has a lease that we knew, or has never been away.
-func (r *Receiver) resumes(members []*cluster.Member) bool {
-	if r.Incarnation != members[0].Incarnation {
-		return false
-	}
-	if r.State.Gone == 0 {
-		return true
-	}
-	return slices.ContainsFunc(members, func(m *cluster.Member) bool {
-		return slices.ContainsFunc(r.State.Members, func(o *cluster.Member) bool { return o.ID == m.ID })
-	})
+// in says whether a lease is of the life that r is: the node has listened all the time,
+// whether or not we saw it.
+func (r *Receiver) in(m *cluster.Member) bool {
+	return r.Incarnation == m.Incarnation && r.Life == env.LifeOf(m.ID)
 }
 
-// Remove forgets r.
+// later says whether lease a is of a later life of its node than b.
+func later(a, b *cluster.Member) bool {
+	if a.Incarnation != b.Incarnation {
+		return a.Incarnation > b.Incarnation
+	}
+	return int16(env.LifeOf(a.ID)-env.LifeOf(b.ID)) > 0
+}
+
+// Forget forgets r, which has been gone for long. If it returns its numbers begin anew,
+// in a run that it does not know: else it would take them for late.
+func (s *Subscribers) Forget(r *Receiver) {
+	s.floor = max(s.floor, uint16(r.Run))
+	s.Remove(r)
+}
+
+// Remove takes r out.
 func (s *Subscribers) Remove(r *Receiver) {
 	s.audience.Remove(r)
 	delete(s.Receivers, r.Peer)

@@ -138,7 +138,10 @@ func (a App) attachFlags(cmd *cobra.Command) *attachment {
 	f.StringArrayVar(&t.trusted, "trust-user", nil, "a `USER` whose relay may be used, besides one's own and root's; may be repeated")
 	f.StringArrayVar(&t.keys, "cluster-key-file", nil, "a `FILE` with keys of one cluster, made by 'arke keygen --cluster'; may be repeated")
 	f.DurationVar(&t.wait, "wait-relay", 0, "wait so long for a relay that is not there yet, before any time-out begins")
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed("cluster-key-file") { // by a flag, which is for this command alone
+			t.uses = nameOf(cmd, args)
+		}
 		return t.resolve(cmd, a.Environ)
 	}
 	return t

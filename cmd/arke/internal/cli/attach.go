@@ -28,6 +28,28 @@ type attachment struct {
 	trusted []string // users whose relays may be used
 	keys    []string // files with keys of clusters
 	wait    time.Duration
+	// uses is the cluster that all keys must be for, "topic:" and a word for topics;
+	// "" = any.
+	uses string
+}
+
+// nameOf returns the cluster that the command is about, as files of keys call it; "" if
+// there is none, or several.
+func nameOf(cmd *cobra.Command, args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	name := args[0]
+	switch {
+	case strings.Contains(cmd.Use, "CLUSTER"):
+		name, _, _ = strings.Cut(name, "@")
+		return name
+	case strings.Contains(cmd.Use, "TOPIC"), strings.Contains(cmd.Use, "PATTERN"):
+		if word, _, _ := strings.Cut(name, "."); word != "*" && word != ">" {
+			return "topic:" + word
+		}
+	}
+	return ""
 }
 
 // shared are the flags of every command that attaches which are variables, too.
@@ -116,6 +138,9 @@ func (t *attachment) dial(ctx context.Context, log *zap.Logger) (*client.Client,
 		keys, err := client.ReadKeys(path)
 		if err != nil {
 			return nil, fmt.Errorf("--cluster-key-file: %w", err)
+		}
+		if t.uses != "" && keys.Name != t.uses {
+			return nil, fmt.Errorf("--cluster-key-file %s has the keys of %s, and this command uses %s, which would then have no key of its own: correct the name, or leave out the file", path, keys.Name, t.uses)
 		}
 		cfg.Keys = append(cfg.Keys, keys)
 	}

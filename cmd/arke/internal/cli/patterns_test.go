@@ -272,7 +272,6 @@ func TestTunnelEndsWhenTheMemberWantsNoMore(t *testing.T) {
 		_, err := member.Receive(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, member.CloseSend())
-		require.NoError(t, caller.CloseSend()) // as the far node's word does
 		require.NoError(t, member.Close())
 		require.NoError(t, <-ended)
 		require.Equal(t, "enough", c.out.String())

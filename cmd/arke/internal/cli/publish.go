@@ -38,10 +38,12 @@ order, without its end of line. The command ends when the last message is on
 its way to the nodes of the subscribers.
 
 If nobody listens, standard error says so. With --need N that is a failure:
-the command ends at the first message that fewer than N nodes accept.
+the command ends at the first message that fewer than N nodes acknowledge. It is
+"no_members" if all that listen have answered. It is "interrupted" or "deadline"
+if others may have the message.
 
-` + exits("all are on their way", append([]end{{patterns.OutcomeNoMembers, "fewer than --need nodes took a message"}},
-			usual(patterns.OutcomeUnreachable, patterns.OutcomeDeadline, patterns.OutcomeUnauthorized, patterns.OutcomeTooLarge, patterns.OutcomeTooMany)...)...),
+` + exits("all are on their way", append([]end{{patterns.OutcomeNoMembers, "fewer than --need nodes acknowledged a message"}},
+			usual(patterns.OutcomeInterrupted, patterns.OutcomeUnreachable, patterns.OutcomeDeadline, patterns.OutcomeUnauthorized, patterns.OutcomeTooLarge, patterns.OutcomeTooMany)...)...),
 		Example: `  arke publish weather.berlin.temperature 21.5
   arke publish orders.new @order.json --need 1
   arke publish load.test hello --count 10000 --rate 500
@@ -58,7 +60,7 @@ the command ends at the first message that fewer than N nodes accept.
 	f := cmd.Flags()
 	f.IntVar(&flags.count, "count", 0, "send BODY this many times, or at most this many lines (default once, or all lines)")
 	f.Float64Var(&flags.rate, "rate", 0, "messages per second at most (default no limit)")
-	f.IntVar(&flags.need, "need", 0, "fail if fewer than `N` nodes accept a message (default 0)")
+	f.IntVar(&flags.need, "need", 0, "fail if fewer than `N` nodes acknowledge a message (default 0)")
 	f.Lookup("timeout").Usage = "give up when one message has waited for this time"
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		headers, noHeaders := parseHeaders(flags.headers)
@@ -144,14 +146,17 @@ func (p *publishing) run(ctx context.Context, m patterns.Messenger) error {
 		case err != nil || body == nil:
 			return err
 		}
-		if err := p.one(ctx, m, body); err != nil {
+		err = p.one(ctx, m, body)
+		if mayHave(err) && p.nodes >= p.flags.need { // enough is certain
+			err = nil
+		} else if p.nodes == 0 && err == nil {
+			p.unheard++
+		}
+		if err != nil {
 			size := messageSize(patterns.Message{Headers: p.headers, Body: body})
 			return &topicError{topic: p.topic, sent: p.sent, size: size, err: err}
 		}
 		p.sent++
-		if p.nodes == 0 {
-			p.unheard++
-		}
 		if p.nodes < p.flags.need {
 			return ended(patterns.OutcomeNoMembers, "%s took message %d of %s, --need is %d: start subscribers, with 'arke subscribe %s'",
 				plural.Of(p.nodes, "node"), p.sent, p.topic, p.flags.need, p.topic)
@@ -161,6 +166,12 @@ func (p *publishing) run(ctx context.Context, m patterns.Messenger) error {
 			p.progress(p.sent)
 		}
 	}
+}
+
+// mayHave says whether the message has left, and nodes may have it that have not said so.
+func mayHave(err error) bool {
+	var late *patterns.DeadlineError
+	return errors.Is(err, patterns.ErrInterrupted) || errors.As(err, &late) && late.MaybeRan
 }
 
 func (p *publishing) one(ctx context.Context, m patterns.Messenger, body []byte) error {

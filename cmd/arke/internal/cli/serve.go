@@ -473,20 +473,22 @@ func pipe(ctx context.Context, a App, t patterns.Tunnel) error {
 	}
 	select {
 	case err := <-sent:
-		if !errors.Is(err, patterns.ErrClosed) {
+		if !errors.Is(err, patterns.ErrPeerClosed) {
 			return err
 		}
-		// The member takes nothing more; Err says whether that is in order.
 	case <-t.Done():
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	select {
 	case <-t.Done():
-		return t.Err()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	if err := t.Err(); !errors.Is(err, patterns.ErrPeerClosed) {
+		return err
+	}
+	return nil // the member has ended in good order, and needed no more
 }
 
 // pieceBytes is how much of standard input becomes one message at most.

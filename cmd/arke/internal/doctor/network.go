@@ -122,6 +122,8 @@ func network(s node.Status, who string) (found []Finding) {
 	for _, one := range s.Seeds {
 		check := "admission by " + one.Addr
 		switch {
+		case one.State == "self" && one.Error != "":
+			found = append(found, ok(check, "it is %s itself; another address of it fails: %s", who, one.Error))
 		case one.State == "self":
 			found = append(found, ok(check, "it is %s itself", who))
 		case one.State == "reached":
@@ -130,8 +132,10 @@ func network(s node.Status, who string) (found []Finding) {
 			found = append(found, problem(check, "compare the network files: 'arke status' shows the id of each; the log of the other side says who knocks", "%s", one.Error))
 		case strings.Contains(one.Error, "turned away"):
 			found = append(found, problem(check, whyTurnedAway, "%s", one.Error))
+		case strings.Contains(one.Error, "another node answers"):
+			found = append(found, problem(check, "correct the peer id in --seed, or leave it out", "%s", one.Error))
 		case one.Error != "":
-			found = append(found, problem(check, "see the finding about this seed", "%s", one.Error))
+			found = append(found, problem(check, "start the relay there, or correct --seed", "%s", one.Error))
 		default:
 			found = append(found, warning(check, "try again", "not reached yet"))
 		}

@@ -80,8 +80,10 @@ func (t *Tunnel) offer(body []byte) (bool, error) {
 	switch {
 	case t.err != nil:
 		return false, t.err
-	case t.out.closed, t.out.gone:
+	case t.out.closed:
 		return false, patterns.ErrClosed
+	case t.out.gone:
+		return false, patterns.ErrPeerClosed
 	case t.out.bytes > 0 && t.out.bytes+len(body) > t.pair.credit:
 		return false, nil
 	}
@@ -215,7 +217,7 @@ func (t *Tunnel) Close() error {
 
 // settle notices that both directions have ended in good order.
 func (t *Tunnel) settle() {
-	if t.out.closed && (t.in.gone || t.in.closed && len(t.in.queue) == 0) {
+	if (t.out.closed || t.out.gone) && (t.in.gone || t.in.closed && len(t.in.queue) == 0) {
 		t.end(nil)
 	}
 }

@@ -116,15 +116,15 @@ type splice struct {
 	writeErr error // of the connection, the first one
 }
 
-// up sends what the connection reads. When the other side takes nothing more, in good
-// order, what comes is read and dropped: to close then would reset the connection, and
-// the end of what the other side has said would be lost with it.
+// up sends what the connection reads. When the other side has closed, what comes is
+// read and dropped: to close then would reset the connection, and the end of what the
+// other side has said would be lost with it.
 func (p *splice) up(ctx context.Context) {
 	for wanted := true; ; {
 		b, n, err := p.reader.next()
 		if n > 0 && wanted {
 			if sendErr := p.tunnel.Send(ctx, b[:n]); sendErr != nil {
-				if ctx.Err() != nil || p.tunnel.Err() != nil {
+				if !errors.Is(sendErr, patterns.ErrPeerClosed) {
 					p.reader.s.release(b)
 					p.fail(sendErr)
 					return
@@ -211,13 +211,14 @@ func (p *splice) rest() {
 		return
 	case <-p.tunnel.Done():
 	}
-	if err := p.tunnel.Err(); err != nil {
-		p.fail(err)
-		return
+	err := p.tunnel.Err()
+	if err == nil || errors.Is(err, patterns.ErrPeerClosed) { // the member takes nothing more
+		_ = p.conn.SetReadDeadline(time.Now().Add(parting))
+		<-p.upOver
 	}
-	// The member takes nothing more, in good order.
-	_ = p.conn.SetReadDeadline(time.Now().Add(parting))
-	<-p.upOver
+	if err != nil {
+		p.fail(err)
+	}
 }
 
 // fail resets both sides, once.

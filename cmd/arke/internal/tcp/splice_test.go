@@ -313,3 +313,37 @@ func TestAnAnswerIsWholeThoughTheMemberTakesNothingMore(t *testing.T) {
 	require.Equal(t, string(answer), string(got))
 	require.NoError(t, <-done)
 }
+
+func TestAnAnswerArrivesThatComesBeforeAllWasSent(t *testing.T) {
+	// This test has a member answer and close while the client is still sending, and
+	// the client read slowly: it reads the whole answer.
+	client, conn := wire(t)
+	caller, member := fake.Pair(64 << 10)
+	near := make(chan error, 1)
+	go func() { near <- (&tcp.Splicer{}).Splice(context.Background(), conn, caller) }()
+	go func() {
+		for {
+			if _, err := client.Write(make([]byte, 64<<10)); err != nil {
+				return
+			}
+		}
+	}()
+	_, err := member.Receive(t.Context())
+	require.NoError(t, err)
+	const answer = 8 << 20
+	go func() {
+		for range answer >> 20 {
+			_ = member.Send(context.Background(), make([]byte, 1<<20))
+		}
+		_ = member.Close()
+	}()
+	got, buf := 0, make([]byte, 64<<10)
+	for got < answer {
+		n, err := client.Read(buf)
+		require.NoError(t, err, got)
+		got += n
+		time.Sleep(time.Millisecond)
+	}
+	require.NoError(t, client.Close())
+	<-near
+}
