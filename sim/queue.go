@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/sim/link"
@@ -193,10 +194,7 @@ func (q *queue) down(i int) {
 
 // clock implements overlay.Clock: the bubble's time as the host's clock shows
 // it, and timers in the queue.
-type clock struct {
-	p    *process
-	step time.Duration // of the wall clock, when the process began
-}
+type clock struct{ p *process }
 
 var _ overlay.Clock = (*clock)(nil)
 
@@ -205,7 +203,20 @@ func (c *clock) Now() time.Time { return c.shown(c.p.n.now()) }
 
 // shown is what the clock shows at an instant.
 func (c *clock) shown(now int64) time.Time {
-	return c.p.n.start.Add(time.Duration(now) + c.step + time.Duration(c.p.host.skew.Load().drifted(now)))
+	s := c.p.host.skew.Load()
+	ran := now + s.drifted(now)
+	return withMonotonic(c.p.n.start.Add(time.Duration(ran)+s.step), ran+1)
+}
+
+// withMonotonic gives t a monotonic reading, which the bubble's time has not: in a real
+// process it goes on as before when the machine's clock is set. As package time has it, the
+// first word has a flag, 33 bits of seconds since 1885 and 30 of nanoseconds, and the
+// second one the reading.
+func withMonotonic(t time.Time, reading int64) time.Time {
+	since := t.Unix() - time.Date(1885, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	words := (*[2]uint64)(unsafe.Pointer(&t))
+	*words = [2]uint64{1<<63 | uint64(since)<<30 | uint64(t.Nanosecond()), uint64(reading)}
+	return t
 }
 
 // AfterFunc implements overlay.Clock.
