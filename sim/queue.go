@@ -230,9 +230,13 @@ func (c *clock) AfterFunc(label string, d time.Duration, f func()) overlay.Timer
 	return &timer{n: n, event: n.push(&event{at: n.now() + int64(max(0, d)), key: k, apply: func() { n.user.Go(f) }})}
 }
 
-// instant is when the host's clock will show t.
+// instant is when the host's clock will show t. A time without a monotonic reading is the
+// bubble's: it comes from time.Now, whose deadlines no clock that is set touches either.
 func (c *clock) instant(t time.Time) int64 {
 	now := c.p.n.now()
+	if t == t.Round(0) {
+		return int64(t.Sub(c.p.n.start))
+	}
 	return now + c.p.host.skew.Load().real(int64(t.Sub(c.shown(now))))
 }
 
