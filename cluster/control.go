@@ -38,7 +38,7 @@ type controlConfig struct {
 	nearest     func(key overlay.Key, k int) []peer.ID
 	trip        func() (time.Duration, bool) // Network.LongestTrip; nil = none is long
 	keys        func(name string) *security.Cluster
-	walls       func() []time.Time // Config.Walls
+	walls       func() []time.Time                         // Config.Walls
 	rand        io.Reader                                  // seals records
 	ephemeral   func(cluster string) security.EphemeralKey // nil = there is none
 	seed        uint64                                     // of jitter
