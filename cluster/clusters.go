@@ -34,6 +34,8 @@ type Clusters struct {
 	status atomic.Pointer[Status]
 	sets   atomic.Int64 // cluster ids whose neighbourhood is followed
 
+	waiting atomic.Int64 // calls of Wait that may need to know what is under way
+
 	mu      sync.Mutex // guards what follows; never held across anything that blocks
 	entries map[string]*entry
 	pending map[pendingKey]chan error // Register calls that wait
@@ -72,7 +74,7 @@ func New(cfg Config) (*Clusters, error) {
 		c: c, log: cfg.Logger.Named("cluster"), holds: make(map[peer.ID]func()), needs: make(map[peer.ID]func()), ring: make(chan struct{}, 1),
 		control: newControl(c.start, controlConfig{
 			key: seam.Key, network: cfg.Network, incarnation: cfg.Incarnation, zone: cfg.Zone, home: cfg.Home, certificates: cfg.Certificates,
-			addrs: cfg.Overlay.Addrs, nearest: cfg.Overlay.Nearest, trip: cfg.Overlay.LongestTrip, keys: cfg.Keys,
+			addrs: cfg.Overlay.Addrs, nearest: cfg.Overlay.Nearest, trip: cfg.Overlay.LongestTrip, keys: cfg.Keys, walls: cfg.Walls,
 			ephemeral: cfg.Ephemeral, rand: records, seed: binary.LittleEndian.Uint64(seed[:]), drops: c.drops,
 		}),
 	}
@@ -250,8 +252,8 @@ func (c *Clusters) Pass(name string, m MemberID, passed map[security.ClusterID]P
 	c.inbox.put(passEvent{name, m, passed})
 }
 
-// KeysChanged notes that other keys count than before for some clusters: members
-// register, and callers watch, under the ids that are valid now.
+// KeysChanged notes that other keys count than before for some clusters, or other wall
+// clocks: members register, and callers watch, under the ids that are valid now.
 func (c *Clusters) KeysChanged() { c.inbox.put(keysEvent{}) }
 
 // Doubt says whether callers should rather ask others than this member: it lives

@@ -69,7 +69,7 @@ func TestEmptyIsNotBelievedInDoubt(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fakeNet) {
 		a := f.join("a")
 		reason := errors.New("the clock is off")
-		a.cfg.Doubt = func() error { return reason }
+		a.cfg.Doubt = func() (error, bool) { return reason, false }
 		w := watching(t, a, "geo")
 		took := since(func() {
 			_, err := w.Wait(t.Context(), false)

@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"errors"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -44,10 +45,14 @@ type Config struct {
 	Zone string
 	// Home is what this network is called. Empty = nothing.
 	Home string
+	// Walls returns the wall-clock times that count: members register, and callers watch,
+	// under the ids that are valid at any of them. At least one; the first is this node's
+	// own. It must not block. Call KeysChanged when others count. Default: the clock's own.
+	Walls func() []time.Time
 	// Doubt says why this node can't tell whether nobody serves a cluster, in a
-	// sentence; nil = it can. It must not block, and may be called concurrently.
-	// Default: always nil.
-	Doubt func() error
+	// sentence; nil = it can. soon says that it may be able to at any moment. It must not
+	// block, and may be called concurrently. Default: always nil.
+	Doubt func() (reason error, soon bool)
 	// Certificates says who may serve what, by the certificates of nodes. Default:
 	// whoever has the cluster's key may, and records carry none.
 	Certificates Certificates
@@ -61,7 +66,11 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.Doubt == nil {
-		c.Doubt = func() error { return nil }
+		c.Doubt = func() (error, bool) { return nil, false }
+	}
+	if c.Walls == nil && c.Overlay != nil {
+		clock := c.Overlay.Seam().Clock
+		c.Walls = func() []time.Time { return []time.Time{clock.Now()} }
 	}
 	if c.Certificates == nil {
 		c.Certificates = noCertificates{}

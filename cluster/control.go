@@ -39,6 +39,7 @@ type controlConfig struct {
 	nearest     func(key overlay.Key, k int) []peer.ID
 	trip        func() (time.Duration, bool) // Network.LongestTrip; nil = none is long
 	keys        func(name string) *security.Cluster
+	walls       func() []time.Time                         // Config.Walls
 	rand        io.Reader                                  // seals records
 	ephemeral   func(cluster string) security.EphemeralKey // nil = there is none
 	seed        uint64                                     // of jitter
@@ -69,7 +70,7 @@ func newControl(now time.Time, cfg controlConfig) *control {
 	b.peers = newPeerTable(b.self, cfg.addrs, &rng, out, &settling{trip: cfg.trip})
 	b.finder = newFinder(now, b.peers, &rng, out, cfg.nearest)
 	b.claims = &claims{base: b, at: make(map[peer.ID]*claim)}
-	b.epochs = &epochTable{self: b.self, keys: cfg.keys, terms: make(map[string]*term)}
+	b.epochs = &epochTable{self: b.self, keys: cfg.keys, walls: cfg.walls, terms: make(map[string]*term)}
 	return &control{
 		base: b,
 		anchor: &anchor{
@@ -276,7 +277,7 @@ type (
 	}
 	// linkEvent: a link changed.
 	linkEvent struct{ PeerEvent }
-	// keysEvent: other keys count.
+	// keysEvent: other keys, or wall clocks, count.
 	keysEvent struct{}
 	// tableEvent: the routing table changed.
 	tableEvent struct{}

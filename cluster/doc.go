@@ -85,7 +85,8 @@
 // session in that time, and a majority of the anchors, itself included, hold no
 // lease either, and none says it does (they ask each other: authority.go). A caller
 // believes "empty" from a majority of such anchors, under every valid id. Until then
-// it does not know. A caller that had members asks up to four of their nodes itself before it believes that they are
+// it does not know. A node that knows nobody, but was told of seeds or had peers, does not
+// know either, nor does one whose clock is off (Config.Doubt). A caller that had members asks up to four of their nodes itself before it believes that they are
 // gone (crosscheck.go): a node tells its own members to whoever asks it, though it is
 // no anchor, and no anchor's word is worth more about them. It waits for that for a
 // second at most, and not for nodes that it has no link to.

@@ -16,6 +16,7 @@ import (
 type epochTable struct {
 	self  peer.ID
 	keys  func(name string) *security.Cluster
+	walls func() []time.Time // Config.Walls
 	terms map[string]*term
 	turns agenda[*term]
 }
@@ -109,16 +110,28 @@ func (c *epochTable) renew(now time.Time) []string {
 func (c *epochTable) turn(now time.Time, t *term) {
 	old := t.epochs
 	t.epochs = nil
+	walls := c.walls()
 	// Keys that somebody has brought may have been taken back, and brought again.
-	if c := c.keys(t.name); len(c.Epochs(now)) > 0 {
+	if c := c.keys(t.name); len(c.Epochs(walls[0])) > 0 {
 		t.cluster = c
 	}
-	for _, e := range t.cluster.Epochs(now) {
-		if i := slices.IndexFunc(old, func(o *epoch) bool { return o.cid == e.ID() }); i >= 0 {
-			t.epochs = append(t.epochs, old[i])
-		} else {
-			t.epochs = append(t.epochs, &epoch{keys: e, cid: e.ID(), proof: e.Prove(c.self), whole: t.cluster.Derived()})
+	var next time.Duration
+	for i, wall := range walls {
+		for _, e := range t.cluster.Epochs(wall) {
+			if slices.ContainsFunc(t.epochs, func(o *epoch) bool { return o.cid == e.ID() }) {
+				continue
+			}
+			if i := slices.IndexFunc(old, func(o *epoch) bool { return o.cid == e.ID() }); i >= 0 {
+				t.epochs = append(t.epochs, old[i])
+			} else {
+				t.epochs = append(t.epochs, &epoch{keys: e, cid: e.ID(), proof: e.Prove(c.self), whole: t.cluster.Derived()})
+			}
+		}
+		if left := t.cluster.NextChange(wall).Sub(wall); i == 0 || left < next {
+			next = left
 		}
 	}
-	c.turns.plan(t, t.cluster.NextChange(now))
+	// What is left is measured: a wall clock that is set, which keysEvent tells, must not
+	// put it off.
+	c.turns.plan(t, now.Add(next))
 }

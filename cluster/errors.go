@@ -16,7 +16,8 @@ var (
 	ErrNoMembers = errors.New("cluster: no members")
 
 	// ErrUnreachable is returned by Watch.Wait when nobody who can know has
-	// answered for 2 s: members may exist. An error that says more is one, too.
+	// answered, and nothing is under way any more: members may exist. An error that says
+	// more is one, too.
 	ErrUnreachable = errors.New("cluster: anchors could not be reached")
 
 	// ErrClosed is returned by every blocking call once Close has begun.

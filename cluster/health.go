@@ -312,8 +312,9 @@ const (
 // and the bound on how many may be ejected. That of the members of this network stands
 // for the cluster. All methods may be called concurrently.
 type pool struct {
-	doubt func() error // Config.Doubt; nil = there is none
-	spill spill        // of work for any network to the next tier
+	doubt func() (error, bool) // Config.Doubt; nil = there is none
+	spill spill                // of work for any network to the next tier
+	stirs atomic.Bool          // see watcher.stirs; while Clusters.waiting
 
 	turn      atomic.Uint64 // of round robin
 	median    atomic.Int64  // of typical service times; 0 = unknown

@@ -105,6 +105,9 @@ func (l *loop) turn() {
 			l.control.step(now, e)
 		}
 	}
+	if l.c.waiting.Load() > 0 {
+		l.control.watcher.showStirs()
+	}
 	l.c.publishStatus(l.control)
 	l.c.sets.Store(int64(len(l.control.finder.sets)))
 	l.arm(now)

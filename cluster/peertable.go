@@ -97,6 +97,13 @@ func (r *peerTable) lost(p peer.ID) bool {
 	return c != nil && c.lost
 }
 
+// dialling says that a link to p is being established, and that no dial has failed since
+// it was heard.
+func (r *peerTable) dialling(p peer.ID) bool {
+	c := r.peers[p]
+	return c != nil && c.opening && c.failures == 0
+}
+
 // mayAnswer says that p is heard of, or that a link to it is being established.
 func (r *peerTable) mayAnswer(p peer.ID) bool {
 	if r.linkUp(p) {

@@ -64,8 +64,9 @@ func newRigNear(t *testing.T, near []string, table ...string) *rig {
 			all = byDistance(security.ClusterID(k), all)
 			return all[:min(n, len(all))]
 		},
-		trip: func() (time.Duration, bool) { return g.far, true },
-		keys: testKeys, rand: testReader{rand.New(rand.NewPCG(1, 1))}, seed: 1, drops: drop.New(dropReasons),
+		trip:  func() (time.Duration, bool) { return g.far, true },
+		walls: func() []time.Time { return []time.Time{g.now} },
+		keys:  testKeys, rand: testReader{rand.New(rand.NewPCG(1, 1))}, seed: 1, drops: drop.New(dropReasons),
 	})
 	return g
 }

@@ -121,7 +121,7 @@ func (v *View) Everybody(network string, t *Transit) []*Member {
 // HasNone says that the network is known to have no member in this view that t permits:
 // those who can know have told of everybody.
 func (v *View) HasNone(network string, t *Transit) bool {
-	if !v.Complete || len(v.Members) == 0 {
+	if !v.Whole() || len(v.Members) == 0 {
 		return false
 	}
 	return v.from(network) == nil || t != nil && !slices.ContainsFunc(v.Members, t.Permits)

@@ -12,8 +12,13 @@ import (
 	"github.com/arke-mesh/arke/overlay"
 )
 
-// unknownTime is how long Wait puts up with not knowing.
-const unknownTime = 2 * time.Second
+// Times of waiting for a view.
+const (
+	unknownTime  = 2 * time.Second        // so long Wait puts up with not knowing …
+	unknownTrips = 8                      // … or for so many round trips, and longer while something is under way
+	lookTime     = 100 * time.Millisecond // between two looks whether that is so
+	lastWord     = 100 * time.Millisecond // so long before its deadline a caller hears why nobody is known
+)
 
 // Watch is one interest in a cluster. All methods may be called concurrently.
 type Watch struct {
@@ -93,27 +98,43 @@ func (c *Clusters) publish(name string, v *View) {
 }
 
 // Wait returns a view that has members. Otherwise it returns ErrNoMembers as
-// soon as the cluster is known to be empty, ErrUnreachable after 2 s of not
-// knowing, or as soon as anchors say "empty" and Config.Doubt has something against
-// it, ErrClosed, or ctx's error. With needMember it waits for a first
-// member instead, for as long as ctx lets it.
+// soon as the cluster is known to be empty, ErrUnreachable after 2 s or eight round trips
+// of not knowing, ErrClosed, or ctx's error. While a dial, a question or settling is under
+// way it waits longer, until shortly before ctx's deadline, if there is one. If anchors say
+// "empty" and Config.Doubt has something against it, it waits only while that may pass.
+// With needMember it waits for a first member instead, for as long as ctx lets it.
 func (w *Watch) Wait(ctx context.Context, needMember bool) (*View, error) {
-	v := w.View()
-	if v.answers(needMember) {
+	if needMember {
+		return w.await(ctx, nil, func(v *View) bool { return len(v.Members) > 0 })
+	}
+	if v := w.View(); v.answers() {
 		return v, v.verdict()
 	}
-	var late <-chan struct{}
-	if !needMember {
-		over := make(chan struct{})
-		t := w.c.seam.Clock.AfterFunc("cluster.wait", unknownTime, func() { close(over) })
-		defer t.Stop()
-		late = over
+	c := w.c
+	c.waiting.Add(1)
+	defer c.waiting.Add(-1)
+	c.loop.wake() // so that it is known what is under way
+	began := c.seam.Clock.Now()
+	trip, _ := c.cfg.Overlay.LongestTrip()
+	patience := began.Add(overlay.Patience{Time: unknownTime, Trips: unknownTrips}.Over(trip))
+	deadline, limited := ctx.Deadline()
+	for {
+		look := make(chan struct{})
+		t := c.seam.Clock.AfterFunc("cluster.wait", lookTime, func() { close(look) })
+		v, err := w.await(ctx, look, (*View).answers)
+		t.Stop()
+		if err == nil {
+			return v, v.verdict()
+		}
+		if err != ErrUnreachable {
+			return nil, err
+		}
+		now := c.seam.Clock.Now()
+		waits := limited && now.Before(deadline.Add(-lastWord)) && w.View().stirs()
+		if !now.Before(patience) && !waits {
+			return nil, w.View().unknown()
+		}
 	}
-	v, err := w.await(ctx, late, func(v *View) bool { return v.answers(needMember) })
-	if err != nil {
-		return nil, err
-	}
-	return v, v.verdict()
 }
 
 // Next returns the view as soon as it is another one than old, or ctx's error.
@@ -151,8 +172,12 @@ func (w *Watch) await(ctx context.Context, late <-chan struct{}, will func(*View
 }
 
 // answers says whether Wait is over.
-func (v *View) answers(needMember bool) bool {
-	return len(v.Members) > 0 || (v.Empty && !needMember)
+func (v *View) answers() bool {
+	if len(v.Members) > 0 {
+		return true
+	}
+	_, soon := v.doubts()
+	return v.Empty && !soon
 }
 
 func (v *View) verdict() error {
@@ -162,19 +187,45 @@ func (v *View) verdict() error {
 	return nil
 }
 
+// doubts is Config.Doubt.
+func (v *View) doubts() (reason error, soon bool) {
+	if v.pool == nil || v.pool.doubt == nil {
+		return nil, false
+	}
+	return v.pool.doubt()
+}
+
 // Nobody returns ErrNoMembers if the cluster is known to have no member; an
 // ErrUnreachable that says why if anchors say so, and this node can't believe them; nil
 // otherwise.
 func (v *View) Nobody() error {
-	switch {
-	case !v.Known || !v.Empty:
+	if !v.Known || !v.Empty {
 		return nil
-	case v.pool != nil && v.pool.doubt != nil:
-		if reason := v.pool.doubt(); reason != nil {
-			return &doubtError{reason}
-		}
+	}
+	if reason, _ := v.doubts(); reason != nil {
+		return &doubtError{reason}
 	}
 	return ErrNoMembers
+}
+
+// Whole says that the anchors have told of everybody, and that this node can believe them.
+func (v *View) Whole() bool {
+	reason, _ := v.doubts()
+	return v.Complete && reason == nil
+}
+
+// stirs says whether something is under way by which members may become known.
+func (v *View) stirs() bool {
+	_, soon := v.doubts()
+	return soon || v.pool != nil && v.pool.stirs.Load()
+}
+
+// unknown is the outcome if it stays unknown whether there are members.
+func (v *View) unknown() error {
+	if reason, _ := v.doubts(); reason != nil {
+		return &doubtError{reason}
+	}
+	return ErrUnreachable
 }
 
 // entry is one watched cluster as callers see it.
@@ -200,7 +251,7 @@ type waiter struct {
 	wake chan struct{} // has room for one
 }
 
-func newEntry(name string, doubt func() error) *entry {
+func newEntry(name string, doubt func() (error, bool)) *entry {
 	e := &entry{name: name, pool: newPool()}
 	e.pool.doubt = doubt
 	e.view.Store(&View{pool: e.pool})

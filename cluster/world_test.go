@@ -147,6 +147,7 @@ func (w *world) start(n *worldNode) {
 		key: n.key, network: testNetwork, incarnation: n.incarnation, zone: "z",
 		addrs:   func() []string { return []string{cmp.Or(n.addr, "/ip4/127.0.0.1/tcp/1")} },
 		nearest: func(k overlay.Key, c int) []peer.ID { return n.nearest(security.ClusterID(k), c) },
+		walls:   func() []time.Time { return []time.Time{w.now} },
 		keys:    testKeys, rand: testReader{w.rng}, seed: w.rng.Uint64(), drops: drop.New(dropReasons), shards: w.shards,
 	})
 	w.meet()

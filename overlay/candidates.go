@@ -51,7 +51,8 @@ type candidates struct {
 
 	list      []*candidate // in order of arrival
 	connected map[peer.ID]bool
-	dialing   int // dials under way
+	left      map[peer.ID]bool // of connected: those that have said goodbye
+	dialing   int              // dials under way
 	lastID    uint64
 	forgotten int // candidates given up for newer ones; the shell takes it
 
@@ -64,6 +65,7 @@ type candidate struct {
 	addrs    []string
 	source   Source
 	lost     bool // it had a link or was dialled, and has an address; like a seed, it is not given up
+	left     bool // it said goodbye before it was lost
 	dialing  bool
 	failures int
 	next     time.Time // when to dial; zero on patrol
@@ -78,7 +80,7 @@ type dial struct {
 }
 
 func newCandidates(self peer.ID, rand RandStream) *candidates {
-	return &candidates{self: self, rand: rand, connected: make(map[peer.ID]bool)}
+	return &candidates{self: self, rand: rand, connected: make(map[peer.ID]bool), left: make(map[peer.ID]bool)}
 }
 
 // add learns of a candidate.
@@ -129,12 +131,13 @@ func (cs *candidates) courtesy(p peer.ID, mutual bool) time.Duration {
 // up learns that a connection to p stands.
 func (cs *candidates) up(now time.Time, p peer.ID) {
 	cs.connected[p] = true
+	delete(cs.left, p)
 	cs.list = slices.DeleteFunc(cs.list, func(c *candidate) bool {
 		switch {
 		case c.peer != p:
 			return false
 		case c.source != SourceSeed:
-			c.failures, c.lost, c.next = 0, false, time.Time{}
+			c.failures, c.lost, c.left, c.next = 0, false, false, time.Time{}
 			return !c.dialing
 		case c.failures > 0: // its node is back, perhaps at this address
 			c.next = now
@@ -160,10 +163,11 @@ func (cs *candidates) down(now time.Time, p peer.ID, addrs []string) {
 	}
 	if c != nil {
 		c.addrs = mergeAddrs(addrs, c.addrs)
-		c.lost = true
+		c.lost, c.left = true, cs.left[p]
 		c.failures, c.since, c.next = 0, now, next
 		cs.trimLost()
 	}
+	delete(cs.left, p)
 	for _, seed := range cs.list {
 		if seed.source == SourceSeed && seed.peer == p {
 			seed.failures, seed.next = 0, next
@@ -172,6 +176,34 @@ func (cs *candidates) down(now time.Time, p peer.ID, addrs []string) {
 	if len(cs.connected) == 0 {
 		cs.alarm(now)
 	}
+}
+
+// bye learns that p has said goodbye: if it is not found again, it was not lost.
+func (cs *candidates) bye(p peer.ID) {
+	if cs.connected[p] {
+		cs.left[p] = true
+	} else if c := cs.find(Candidate{Peer: p}); c != nil {
+		c.left = true
+	}
+}
+
+// missed counts the seeds and the peers that a node without any connection should have:
+// not itself, nor those that have left. What only the local network has announced counts
+// for a few dials: anybody there can announce anything. soon says that one of them has not
+// been tried yet, or is for the first time.
+func (cs *candidates) missed() (seeds, peers int, soon bool) {
+	for _, c := range cs.list {
+		switch {
+		case c.peer == cs.self || c.source != SourceSeed && c.left || c.announced() && c.failures >= eagerTries:
+			continue
+		case c.source == SourceSeed:
+			seeds++
+		default:
+			peers++
+		}
+		soon = soon || c.failures == 0
+	}
+	return seeds, peers, soon
 }
 
 // alarm makes everybody eager again.

@@ -5,6 +5,7 @@ package overlay
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -16,7 +17,7 @@ import (
 const (
 	clockWarning = 30 * time.Second // from here on a difference is worth a line in the log
 	clockStep    = time.Second      // our wall clock was set, and did not just run
-	clockSettle  = 5 * time.Second  // after that the peers' answers are waited for
+	clockOverlap = time.Minute      // for so long after that, the time that it showed before counts, too
 	clockLook    = 30 * time.Second // how often we look whether it was set
 	clockAgain   = time.Hour        // how often the peers are asked anyway: clocks drift
 	clockQuiet   = time.Minute      // between two lines in the log about the same thing
@@ -33,6 +34,7 @@ const (
 	ClockAgrees  ClockState = "agrees"  // at least half of them are near it, or there are none
 	ClockDiffers ClockState = "differs" // most differ, and there is no telling who is wrong
 	ClockWrong   ClockState = "wrong"   // most differ, and agree with each other
+	ClockSet     ClockState = "set"     // it was set far off, and most have not said yet what theirs show
 )
 
 // ClockStatus compares the wall clock of this node with those of its peers.
@@ -54,6 +56,8 @@ func (s ClockStatus) Err() error {
 		return fmt.Errorf("this node's clock is wrong: it differs by %v from %d of %d peers", s.Ahead.Abs().Round(time.Second), s.Differ, s.Of)
 	case ClockDiffers:
 		return fmt.Errorf("clock differs by %v from %d of %d peers", s.Ahead.Abs().Round(time.Second), s.Differ, s.Of)
+	case ClockSet:
+		return errors.New("this node's clock was set, and its peers have not said yet whether theirs agree")
 	}
 	return nil
 }
@@ -72,6 +76,9 @@ type clocks struct {
 
 	peers  map[peer.ID]*peerClock
 	ours   time.Duration // our wall clock minus our link clock
+	agreed time.Duration // what ours was when it last counted alone
+	set    time.Duration // when our wall clock was set last, on the link clock
+	told   walls         // what the shell was told last
 	graded [clockGrades]int
 	status ClockStatus
 	weigh  time.Duration // when status may change next, on the link clock
@@ -82,6 +89,10 @@ type clocks struct {
 	said                ClockState
 	unsaid              int // peers that the log has not named since saidPeer
 }
+
+// walls are the wall clocks that count: ours, and beside it another one that this node's
+// peers may go by. Both are what they show minus our link clock.
+type walls struct{ ours, also time.Duration }
 
 // peerClock is what one peer has said of its wall clock.
 type peerClock struct {
@@ -116,9 +127,11 @@ type clockEvent struct {
 
 // clockNews is what has to be done.
 type clockNews struct {
-	ask   bool         // all peers what their clocks show, and tell them ours
-	state *ClockStatus // to log: it is another one than the log had last
-	peer  peer.ID      // to log: its clock differs …
+	ask   bool          // all peers what their clocks show, and tell them ours
+	turn  bool          // other wall clocks count
+	set   time.Duration // to log: our wall clock was set by so much; 0 = it was not
+	state *ClockStatus  // to log: it is another one than the log had last
+	peer  peer.ID       // to log: its clock differs …
 	name  string
 	ahead time.Duration
 	grade clockGrade
@@ -135,10 +148,7 @@ func newClocks(tolerance time.Duration) clocks {
 
 // step takes an event in.
 func (c *clocks) step(now instant, e clockEvent) []clockNews {
-	var news []clockNews
-	if c.look(now) {
-		news = append(news, clockNews{ask: true})
-	}
+	news := c.look(now)
 	switch {
 	case e.peer == "":
 	case e.gone:
@@ -155,7 +165,14 @@ func (c *clocks) step(now instant, e clockEvent) []clockNews {
 		}
 		c.status = c.judge()
 	}
-	if c.status.State != c.said && due(now.link, c.saidState, clockQuiet) {
+	if c.status.State == ClockAgrees && now.link-c.set >= clockOverlap {
+		c.agreed = c.ours
+	}
+	if w := c.walls(); (w.ours-c.told.ours).Abs() >= clockWarning || (w.also-c.told.also).Abs() >= clockWarning {
+		c.told = w
+		news = append(news, clockNews{turn: true})
+	}
+	if c.status.State != c.said && c.status.State != ClockSet && due(now.link, c.saidState, clockQuiet) {
 		c.said, c.saidState = c.status.State, now.link
 		s := c.status
 		news = append(news, clockNews{state: &s})
@@ -167,26 +184,44 @@ func (c *clocks) step(now instant, e clockEvent) []clockNews {
 func due(now, last, every time.Duration) bool { return last == 0 || now-last >= every }
 
 // look finds out whether our wall clock was set, and says whether the peers are to be
-// asked. What they said before counts no more then: if this machine slept, their
-// clocks went on, and our link clock did not.
-func (c *clocks) look(now instant) bool {
+// asked. If it was set far, what they said before counts no more: if this machine slept,
+// their clocks went on, and our link clock did not.
+func (c *clocks) look(now instant) (news []clockNews) {
 	ours := now.wall - now.link
-	stepped := (ours - c.ours).Abs() >= clockStep
+	moved := ours - c.ours
+	stepped := moved.Abs() >= clockStep
 	switch first := !c.begun; {
 	case first:
-		c.begun, c.ours, c.asked = true, ours, now.link
-		return false
+		c.begun, c.ours, c.agreed, c.told, c.asked = true, ours, ours, walls{ours, ours}, now.link
+		return nil
 	case stepped:
-		c.ours = ours
+		c.ours, c.set, c.weigh = ours, now.link, 0
 		for _, p := range c.peers {
-			c.regrade(p, clockUnknown)
+			if (ours - c.agreed).Abs() >= c.tolerance {
+				c.regrade(p, clockUnknown)
+			} else {
+				c.regrade(p, c.gradeOf(p))
+			}
 		}
-		c.weigh = now.link + clockSettle
+		if moved.Abs() >= clockWarning {
+			news = append(news, clockNews{set: moved})
+		}
 	case !due(now.link, c.asked, clockAgain):
-		return false
+		return nil
 	}
 	c.asked = now.link
-	return true
+	return append(news, clockNews{ask: true})
+}
+
+// walls are the wall clocks that count. While most peers differ, theirs does, too; after
+// ours was set, what it showed before does until peers agree, and a moment longer: they,
+// or their clocks, may follow. So members and callers find each other whoever is wrong.
+func (c *clocks) walls() walls {
+	switch c.status.State {
+	case ClockWrong, ClockDiffers:
+		return walls{c.ours, c.ours + c.status.Ahead}
+	}
+	return walls{c.ours, c.agreed}
 }
 
 // heard takes in what a peer's wall clock shows.
@@ -201,14 +236,7 @@ func (c *clocks) heard(now instant, e clockEvent, news []clockNews) []clockNews 
 		return news
 	}
 	p.session, p.base = e.session, e.wall+e.trip/2-now.link
-	ahead, before := c.ahead(p), p.grade
-	grade := clockNear
-	switch d := ahead.Abs(); {
-	case d >= c.tolerance:
-		grade = clockOff
-	case d >= clockWarning:
-		grade = clockWarned
-	}
+	ahead, before, grade := c.ahead(p), p.grade, c.gradeOf(p)
 	c.regrade(p, grade)
 	if grade == clockNear || grade == before {
 		return news
@@ -227,6 +255,16 @@ func (c *clocks) heard(now instant, e clockEvent, news []clockNews) []clockNews 
 	return news
 }
 
+func (c *clocks) gradeOf(p *peerClock) clockGrade {
+	switch d := c.ahead(p).Abs(); {
+	case d >= c.tolerance:
+		return clockOff
+	case d >= clockWarning:
+		return clockWarned
+	}
+	return clockNear
+}
+
 func (c *clocks) regrade(p *peerClock, g clockGrade) {
 	c.graded[p.grade]--
 	p.grade = g
@@ -239,6 +277,9 @@ func (c *clocks) ahead(p *peerClock) time.Duration { return p.base - c.ours }
 // half of them agree against this node, and at least two.
 func (c *clocks) judge() ClockStatus {
 	known := len(c.peers) - c.graded[clockUnknown]
+	if known < c.graded[clockUnknown] {
+		return ClockStatus{State: ClockSet, Of: known}
+	}
 	if 2*c.graded[clockOff] <= known {
 		return ClockStatus{State: ClockAgrees, Differ: c.graded[clockOff], Of: known}
 	}

@@ -83,6 +83,11 @@ func (r *clockRun) tell(e clockEvent) {
 		switch {
 		case n.ask:
 			r.out = append(r.out, "ask all peers")
+		case n.turn:
+			w := r.core.walls()
+			r.out = append(r.out, fmt.Sprintf("count: own clock, and %v", w.also-w.ours))
+		case n.set != 0:
+			r.out = append(r.out, fmt.Sprintf("log: the clock was set by %v", n.set))
 		case n.state != nil:
 			r.out = append(r.out, fmt.Sprintf("log: state %s: %v", n.state.State, n.state.Err()))
 		default:

@@ -18,6 +18,7 @@ import (
 type clockWatch struct {
 	base *base
 	ask  func() // asks all peers what their clocks show, and tells them ours
+	turn func() // other wall clocks count; set before Start
 
 	looks repeated // whether this node's clock was set
 
@@ -26,7 +27,7 @@ type clockWatch struct {
 }
 
 func newClockWatch(b *base, ask func()) *clockWatch {
-	return &clockWatch{base: b, ask: ask, core: newClocks(security.ClockTolerance)}
+	return &clockWatch{base: b, ask: ask, turn: func() {}, core: newClocks(security.ClockTolerance)}
 }
 
 // heard takes in what the wall clock of a peer shows in a session, in ms since 1970; 0
@@ -60,7 +61,10 @@ func sinceEpoch(ms int64) time.Duration {
 }
 
 func (w *clockWatch) step(e clockEvent) {
-	t := w.base.clock.Now()
+	w.stepAt(w.base.clock.Now(), e)
+}
+
+func (w *clockWatch) stepAt(t time.Time, e clockEvent) {
 	now := instant{link: t.Sub(w.base.epoch), wall: sinceEpoch(t.UnixMilli())}
 	w.mu.Lock()
 	news := w.core.step(now, e)
@@ -75,6 +79,10 @@ func (w *clockWatch) act(n clockNews) {
 	switch {
 	case n.ask:
 		w.ask()
+	case n.turn:
+		w.turn()
+	case n.set != 0:
+		log.Warn("the clock of this node was set: its peers are asked what theirs show", zap.Duration("by", n.set))
 	case n.state != nil && n.state.State == ClockAgrees:
 		log.Info("the clock of this node agrees with its peers' again")
 	case n.state != nil:
@@ -97,10 +105,25 @@ func (n *clockNews) words() string {
 	return "the clocks of this node and a peer differ"
 }
 
+// status looks whether the clock was set a moment ago: its users say what can't be known then.
 func (w *clockWatch) status() ClockStatus {
+	w.step(clockEvent{})
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.core.status
+}
+
+// walls are the times that count.
+func (w *clockWatch) walls() []time.Time {
+	now := w.base.clock.Now()
+	w.stepAt(now, clockEvent{})
+	w.mu.Lock()
+	c := w.core.walls()
+	w.mu.Unlock()
+	if c.also == c.ours {
+		return []time.Time{now}
+	}
+	return []time.Time{now, now.Add(c.also - c.ours)}
 }
 
 // ahead is how far a peer's clock is ahead of ours, and false if it has not said.

@@ -39,7 +39,9 @@
 // was set, and once an hour. From 30 s of difference on there is a line in the log.
 // From security.ClockTolerance on the peer is off; when more than half of the peers are,
 // Overlay.Clocks says so, and the layers above do not say "no member". Whose clock is
-// wrong is known if more than half agree against this node, and at least two do.
+// wrong is known if more than half agree against this node, and at least two do. Overlay.Walls
+// are the times that count: while most peers differ, theirs counts beside this node's own, and
+// for a minute after its clock was set, what it showed before.
 //
 // # Guarantees
 //

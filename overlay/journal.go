@@ -4,9 +4,11 @@
 package overlay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -27,6 +29,8 @@ const (
 	// awayShown is how long a peer was not heard for the log to say that it is back,
 	// though its session went on. Shorter ones are what sessions are for.
 	awayShown = 2 * time.Second
+	// maxSeedsNamed is how many seeds an error names.
+	maxSeedsNamed = 3
 )
 
 // journal decides what the log says of seeds and peers. Pure core.
@@ -35,6 +39,7 @@ type journal struct {
 	seeds []*seed
 
 	connected map[peer.ID]bool
+	met       bool    // somebody was, once
 	joined    bool    // somebody is, or was and the log has not said that nobody is left
 	first     peer.ID // is connected, and the log has not said how that came
 
@@ -147,7 +152,7 @@ func (j *journal) join(p peer.ID, how string) []logLine {
 // up notes the first connection with a peer. dialling says that dials are under way,
 // whose ends tell how it came.
 func (j *journal) up(p peer.ID, dialling bool) []logLine {
-	j.connected[p] = true
+	j.connected[p], j.met = true, true
 	if j.joined {
 		return nil
 	}
@@ -271,6 +276,17 @@ func (j *journal) limited(now time.Time, l logLine) (news []logLine) {
 	}
 	j.lines++
 	return append(news, l)
+}
+
+// failing says why the seeds can't be reached, in one line.
+func (j *journal) failing() string {
+	var words []string
+	for _, s := range j.seeds {
+		if s.state != SeedSelf && len(words) < maxSeedsNamed {
+			words = append(words, fmt.Sprintf("%.256s: %s", s.addr, cmp.Or(s.reason, "no answer yet")))
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // status is that of each seed, in the order of the configuration.

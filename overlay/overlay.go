@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
@@ -215,6 +216,14 @@ func (o *Overlay) NameOf(p peer.ID) string {
 
 // Clocks compares the wall clock of this node with those of its peers.
 func (o *Overlay) Clocks() ClockStatus { return o.clocks.status() }
+
+// Walls are the wall-clock times that count for what depends on the time of the day: this
+// node's own, and a second one while most of its peers differ, or after it was set.
+func (o *Overlay) Walls() []time.Time { return o.clocks.walls() }
+
+// OnWalls has f called when Walls are others than they would be by the passing of time. f
+// must not block. Only before Start.
+func (o *Overlay) OnWalls(f func()) { o.clocks.turn = f }
 
 // Search tells how the search for peers goes.
 func (o *Overlay) Search() SearchStatus { return o.search.status() }

@@ -129,6 +129,9 @@ func (s *search) link(e PeerEvent, name, addr string) {
 		s.say(s.journal.linkUp(now, e.Peer, name))
 	case LinkDown:
 		s.say(s.journal.linkDown(now, e.Peer, e.Err))
+		if errors.Is(e.Err, ErrGoodbye) && !errors.Is(e.Err, ErrSpare) {
+			s.core.bye(e.Peer)
+		}
 	case LinkSuspect:
 		s.journal.linkSuspect(now, e.Peer)
 	case LinkRecovered:
@@ -148,6 +151,24 @@ func (s *search) joining() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.core.dialing > 0 && len(s.core.connected) == 0
+}
+
+// apart is described at Apart, for a node that knows nobody.
+func (s *search) apart() (reason error, soon bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seeds, peers, soon := s.core.missed()
+	switch {
+	case seeds > 0 && s.journal.met:
+		reason = fmt.Errorf("this node has lost all others, and reaches no seed: %s", s.journal.failing())
+	case seeds > 0:
+		reason = fmt.Errorf("this node has not joined its network: %s", s.journal.failing())
+	case peers > 0 && s.journal.met:
+		reason = errors.New("this node has lost all others, and is alone")
+	case peers > 0:
+		reason = errors.New("this node has not joined its network: it reaches none of the others that it was told of")
+	}
+	return reason, soon || reason != nil && len(s.core.connected) > 0
 }
 
 // stop ends the search; dials under way end with the overlay's context.

@@ -96,6 +96,17 @@ type refusalError struct {
 func (e *refusalError) Error() string { return fmt.Sprintf("the peer says %q", e.words) }
 func (e *refusalError) Unwrap() error { return ErrTurnedAway }
 
+// Apart says in a sentence that this node knows nobody, and that there are others: seeds
+// that it was told to join, or peers that it had, remembers or was told of. nil if that is
+// not so: it knows somebody, or it is a network of its own. soon says that somebody is
+// being dialled who may be there. It does not block.
+func Apart(o *Overlay) (reason error, soon bool) {
+	if o.Router().Size() > 0 {
+		return nil, false
+	}
+	return o.search.apart()
+}
+
 // askWhy opens a link to a peer that is connected if this node still knows nobody a
 // moment later: a peer that does not let it in says on a link why.
 func askWhy(o *Overlay, p peer.ID) {

@@ -73,10 +73,9 @@ func (f faults) Calm() {
 // Skew changes the clock of a node, which is Clock of its Seam: Now and timers.
 // From now on it is driftPPM millionths too fast, or too slow if that is
 // negative; timers that are set already keep their time. The wall clock is
-// ahead by offset, or behind. As in a real process, where Go's monotonic clock
-// measures differences, no step of the wall clock is seen between two calls of
-// Now: a node has the offset that its host had when its Seam was made. Zeros
-// end both.
+// ahead by offset, or behind, also while a node runs. As in a real process the
+// monotonic reading of Now does not step with it: Sub measures what has passed,
+// and Unix tells what the wall clock shows. Zeros end both.
 func (f faults) Skew(name string, offset time.Duration, driftPPM int) {
 	f.n.inject(fmt.Sprintf("skew %s %v %+d ppm", name, offset, driftPPM), func() {
 		h := f.n.host(name)

@@ -63,7 +63,7 @@ func newProcess(h *host) *process {
 		dials: make(map[uint32]*dial),
 		peers: make(map[uint32]*callQueue),
 	}
-	p.clock = &clock{p: p, step: h.skew.Load().step}
+	p.clock = &clock{p}
 	p.router = newRouter(p)
 	if old := h.proc; old != nil && old.state == stateSilent {
 		// The first packet that still comes for the lost process is answered

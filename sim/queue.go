@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/sim/link"
@@ -193,10 +194,7 @@ func (q *queue) down(i int) {
 
 // clock implements overlay.Clock: the bubble's time as the host's clock shows
 // it, and timers in the queue.
-type clock struct {
-	p    *process
-	step time.Duration // of the wall clock, when the process began
-}
+type clock struct{ p *process }
 
 var _ overlay.Clock = (*clock)(nil)
 
@@ -205,7 +203,20 @@ func (c *clock) Now() time.Time { return c.shown(c.p.n.now()) }
 
 // shown is what the clock shows at an instant.
 func (c *clock) shown(now int64) time.Time {
-	return c.p.n.start.Add(time.Duration(now) + c.step + time.Duration(c.p.host.skew.Load().drifted(now)))
+	s := c.p.host.skew.Load()
+	ran := now + s.drifted(now)
+	return withMonotonic(c.p.n.start.Add(time.Duration(ran)+s.step), ran+1)
+}
+
+// withMonotonic gives t a monotonic reading, which the bubble's time has not: in a real
+// process it goes on as before when the machine's clock is set. As package time has it, the
+// first word has a flag, 33 bits of seconds since 1885 and 30 of nanoseconds, and the
+// second one the reading.
+func withMonotonic(t time.Time, reading int64) time.Time {
+	since := t.Unix() - time.Date(1885, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	words := (*[2]uint64)(unsafe.Pointer(&t))
+	*words = [2]uint64{1<<63 | uint64(since)<<30 | uint64(t.Nanosecond()), uint64(reading)}
+	return t
 }
 
 // AfterFunc implements overlay.Clock.
@@ -219,9 +230,13 @@ func (c *clock) AfterFunc(label string, d time.Duration, f func()) overlay.Timer
 	return &timer{n: n, event: n.push(&event{at: n.now() + int64(max(0, d)), key: k, apply: func() { n.user.Go(f) }})}
 }
 
-// instant is when the host's clock will show t.
+// instant is when the host's clock will show t. A time without a monotonic reading is the
+// bubble's: it comes from time.Now, whose deadlines no clock that is set touches either.
 func (c *clock) instant(t time.Time) int64 {
 	now := c.p.n.now()
+	if t == t.Round(0) {
+		return int64(t.Sub(c.p.n.start))
+	}
 	return now + c.p.host.skew.Load().real(int64(t.Sub(c.shown(now))))
 }
 

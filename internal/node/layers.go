@@ -74,11 +74,12 @@ func (l *layers) assemble(network *security.Network) (err error) {
 	if l.clusters, err = cluster.New(cluster.Config{
 		Overlay: cluster.FromOverlay(l.overlay), Keys: l.keys.cluster, Zone: l.cfg.Zone,
 		Network: network.ID(), Home: l.cfg.Network.Name, Incarnation: l.incarnation,
-		Doubt: l.doubt, Logger: l.cfg.Logger,
+		Walls: l.overlay.Walls, Doubt: l.doubt, Logger: l.cfg.Logger,
 		Certificates: l.credentials, Ephemeral: l.ephemerals.of,
 	}); err != nil {
 		return err
 	}
+	l.overlay.OnWalls(l.clusters.KeysChanged)
 	l.credentials.attach(l.overlay, l.clusters)
 	if l.tunnels, err = tunnel.New(l.tunnelConfig()); err != nil {
 		return err
@@ -95,12 +96,16 @@ func (l *layers) assemble(network *security.Network) (err error) {
 	return nil
 }
 
-// doubt says why this node can't tell whether nobody serves a cluster, nil = it can.
-func (l *layers) doubt() error {
-	if err := l.overlay.Clocks().Err(); err != nil {
-		return err
+// doubt says why this node can't tell whether nobody serves a cluster, nil = it can, and
+// whether it is about to know.
+func (l *layers) doubt() (reason error, soon bool) {
+	if c := l.overlay.Clocks(); c.Err() != nil {
+		return c.Err(), c.State == overlay.ClockSet
 	}
-	return overlay.TurnedAway(l.overlay)
+	if err := overlay.TurnedAway(l.overlay); err != nil {
+		return err, false
+	}
+	return overlay.Apart(l.overlay)
 }
 
 // Credentials are the node's.

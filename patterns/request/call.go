@@ -285,7 +285,7 @@ func (c *call) try() decision {
 		return c.plan.denied()
 	case m.MaxMessage > 0 && c.size > m.MaxMessage:
 		return c.tooLarge()
-	case len(c.attempts) > 0 && !c.route.allowRetry(c.client, c.now()):
+	case len(c.attempts) > 0 && !c.plan.onlyUnreached() && !c.route.allowRetry(c.client, c.now()): // what never left costs nobody anything
 		c.drops.Inc(dropBudget)
 		return c.plan.denied()
 	}

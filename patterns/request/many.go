@@ -160,7 +160,7 @@ func (f *fan) run(ctx context.Context, v *cluster.View, q Ask, limit int) (Tally
 	slices.SortFunc(f.tally.Missing, func(a, b patterns.Missing) int {
 		return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Peer, b.Peer))
 	})
-	f.tally.Complete = v.Complete && !f.partial && len(f.tally.Missing) == 0 && err == nil
+	f.tally.Complete = v.Whole() && !f.partial && len(f.tally.Missing) == 0 && err == nil
 	return f.tally, err
 }
 
