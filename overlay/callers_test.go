@@ -25,8 +25,8 @@ func silent(t *testing.T, net *memNet, peers, streams int, certified bool) (all 
 		for j := range streams {
 			s := r.dial("a")
 			if j%2 == 1 {
-				_, err := s.Write(wire.AppendFrame(nil, wire.LaneCtl, wire.KindHello, make([]byte, 100))[:50])
-				require.NoError(t, err)
+				// It may be refused by now, as others of the peer are.
+				_, _ = s.Write(wire.AppendFrame(nil, wire.LaneCtl, wire.KindHello, make([]byte, 100))[:50])
 			}
 			all = append(all, s)
 		}

@@ -261,12 +261,20 @@ func timed(set []wire.LeafKeys, version uint32, begins, ends time.Time) []wire.L
 	return set
 }
 
-// says publishes, and returns when the node has done that.
+// says publishes, and returns when the subscribers have it. What the binding itself
+// subscribes to may come before that.
 func (b *binding) says(topic, text string) {
 	b.t.Helper()
 	b.publish(99, topic, text)
+	var own []arrival
+	a := b.take()
+	for ; a.kind != wire.KindDone; a = b.take() {
+		own = append(own, a)
+	}
+	b.ahead = append([]arrival{a}, b.ahead...)
 	d := b.done(99)
 	require.Zero(b.t, d.Outcome, d.Text)
+	b.ahead = append(own, b.ahead...)
 }
 
 // texts takes the bodies of the publications that have come within a second.
