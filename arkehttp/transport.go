@@ -108,8 +108,8 @@ func (t *Transport) dial(ctx context.Context, _, hostPort string) (net.Conn, err
 
 // exchange is the connection of one request. A server may answer before it has read the
 // body, and close. Then a Write fails that http.Transport takes for the end of the
-// request, though the response has come: so a Write that fails returns only once all
-// that came was read.
+// request, though the response has come: so such a Write returns only once all that came
+// was read.
 type exchange struct {
 	net.Conn
 	once  sync.Once
@@ -128,7 +128,7 @@ func (x *exchange) Read(b []byte) (int, error) {
 // Write implements net.Conn.
 func (x *exchange) Write(b []byte) (int, error) {
 	n, err := x.Conn.Write(b)
-	if err != nil {
+	if errors.Is(err, arke.ErrPeerClosed) {
 		<-x.heard
 	}
 	return n, err
