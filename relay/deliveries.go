@@ -86,43 +86,47 @@ func (m *member) Deliver(d *request.Delivery) {
 	}
 	// While the client is doubted, too: callers know that it is, and who asks it
 	// nevertheless has nobody better.
-	if err := m.pass(d, wire.LaneRPC, d.Tail); err != nil {
+	if err := m.pass(d); err != nil {
 		s.turnAway(d, err)
 	}
 }
 
 // pass puts a request into the client's lane.
-func (m *member) pass(d *request.Delivery, lane wire.Lane, tail []byte) error {
+func (m *member) pass(d *request.Delivery) error {
 	s := m.of
-	head := wire.Request{
-		ID: d.Number, Member: m.id, Deadline: s.c.linkTime(d.Deadline), Attempt: d.Attempt, Pattern: uint8(d.Pattern),
-		Origin: &d.Origin,
-	}
-	if d.Idempotent {
-		head.Flags = wire.FlagIdempotent
-	}
+	head := m.headOf(d)
 	var buf [256]byte
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.reach == over {
 		return session.ErrDown
 	}
-	counts := d.Pattern != patterns.PatternTunnel
 	switch {
-	case !counts:
 	case len(s.open) >= s.c.relay.cfg.Limits.Deliveries:
 		return errTooManyDeliveries
 	case !s.places.Cover(len(s.open) + 1):
 		return errShareOfDeliveries
 	}
-	r, err := s.c.sess.Send(lane, wire.KindRequest, head.AppendHead(buf[:0]), tail)
-	if err == nil && counts {
+	r, err := s.c.sess.Send(wire.LaneRPC, wire.KindRequest, head.AppendHead(buf[:0]), d.Tail)
+	if err == nil {
 		d.Value = held{r, m.cluster}
 		d.Tail = nil // the lane has it: however long the handler takes, it is not held twice
 		s.open[d.Number] = d
 		s.expect(d)
 	}
 	return err
+}
+
+// headOf is a delivery as the client gets it.
+func (m *member) headOf(d *request.Delivery) wire.Request {
+	head := wire.Request{
+		ID: d.Number, Member: m.id, Deadline: m.of.c.linkTime(d.Deadline), Attempt: d.Attempt, Pattern: uint8(d.Pattern),
+		Origin: &d.Origin,
+	}
+	if d.Idempotent {
+		head.Flags = wire.FlagIdempotent
+	}
+	return head
 }
 
 // turnAway refuses a delivery that is not in the client's lane.

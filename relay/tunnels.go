@@ -134,10 +134,17 @@ func (t *tunnels) deliver(m *member, d *request.Delivery) {
 	t.mu.Lock()
 	t.arrivals[d.Number] = x
 	t.mu.Unlock()
-	if err := m.pass(d, wire.LaneBulk, tail); err != nil && t.take(d.Number) != nil {
-		s.Abandon()
-		t.c.relay.count.drop(dropSlowDelivery)
-		refuse(d, outcomeOf(err))
+	// It waits behind what other tunnels send: two busy ones fill the lane.
+	head := m.headOf(d)
+	sent := func(_ session.Receipt, err error) {
+		if err != nil && t.take(d.Number) != nil {
+			s.Abandon()
+			t.c.relay.count.drop(dropSlowDelivery)
+			refuse(d, outcomeOf(err))
+		}
+	}
+	if _, err := t.c.sess.SendLater(wire.LaneBulk, wire.KindRequest, sent, head.AppendHead(nil), tail); err != nil {
+		sent(session.Receipt{}, err)
 	}
 }
 
