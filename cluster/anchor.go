@@ -9,7 +9,6 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/arke-mesh/arke/internal/pace"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/security"
@@ -21,10 +20,8 @@ import (
 // this node is far from the id.
 type anchor struct {
 	*base
-	prove func(id security.ClusterID, key, proof []byte, p peer.ID) error
-
-	began  time.Time // of what checks are counted from
-	checks *pace.Meters[peer.ID]
+	examiner  examiner
+	announcer announcer
 
 	holders
 	sharding
@@ -124,8 +121,8 @@ func (a *anchor) admitLease(now time.Time, from peer.ID, m *registerMsg) wire.Re
 	}
 	// The one that is held was verified when it came.
 	if l := m.lease(from); old == nil || !old.says(&l) {
-		if refusal := a.examine(now, from, func() wire.Refusal {
-			if refusal := a.checkProof(b, from, m.cid, m.key, m.proof); refusal != wire.Refusal_NONE {
+		if refusal := a.examiner.examine(now, from, func() wire.Refusal {
+			if refusal := a.examiner.checkProof(b, from, m.cid, m.key, m.proof); refusal != wire.Refusal_NONE {
 				return refusal
 			}
 			if a.check(m.cid, &l) != nil {
@@ -178,31 +175,6 @@ func (a *anchor) yieldWatch(now time.Time, n need) {
 	a.unwatch(now, n.of, n.in.cid())
 }
 
-// examine makes a check for a peer, unless it has had more than its share made: then it
-// is refused as if there were no room.
-func (a *anchor) examine(now time.Time, from peer.ID, check func() wire.Refusal) wire.Refusal {
-	at := int64(now.Sub(a.began))
-	if from != a.self && !a.checks.Open(from, at) {
-		return wire.Refusal_FULL
-	}
-	refusal := check()
-	price := int64(1)
-	if refusal != wire.Refusal_NONE {
-		price = falsePrice
-	}
-	a.checks.Take(from, at, price)
-	return refusal
-}
-
-// checkProof verifies a proof unless the peer has shown a good one: who holds the key of
-// an id holds it, and a node with many members proves it again and again.
-func (a *anchor) checkProof(b *book, from peer.ID, cid security.ClusterID, key, proof []byte) wire.Refusal {
-	if (b == nil || !b.proven(from)) && a.prove(cid, key, proof, from) != nil {
-		return wire.Refusal_BAD_PROOF
-	}
-	return wire.Refusal_NONE
-}
-
 // put makes or replaces the lease.
 func (a *anchor) put(b *book, from peer.ID, m *registerMsg) *heldLease {
 	told := m.lease(from)
@@ -230,7 +202,7 @@ func (a *anchor) put(b *book, from peer.ID, m *registerMsg) *heldLease {
 		b.upsert(told.leaseKey)
 		a.touch(b)
 		if m.announce {
-			b.announce(told.leaseKey)
+			b.audience.announce(told.leaseKey)
 		}
 	}
 	return l
@@ -302,7 +274,7 @@ func (a *anchor) suspected(now time.Time, p peer.ID, on bool) {
 	}
 	for _, b := range g.books {
 		if on {
-			a.excuse(now, b, b.watchOf(p))
+			a.announcer.excuse(now, b, b.watchOf(p))
 		}
 		for _, l := range b.of(p) {
 			if l.suspect != on {
@@ -358,8 +330,8 @@ func (a *anchor) admitWatch(now time.Time, from peer.ID, m *watchMsg) wire.Refus
 	if lacks && n.of == "" {
 		return wire.Refusal_FULL
 	}
-	if refusal := a.examine(now, from, func() wire.Refusal {
-		return a.checkProof(b, from, m.cid, m.key, m.proof)
+	if refusal := a.examiner.examine(now, from, func() wire.Refusal {
+		return a.examiner.checkProof(b, from, m.cid, m.key, m.proof)
 	}); refusal != wire.Refusal_NONE {
 		return refusal
 	}
@@ -378,7 +350,7 @@ func (a *anchor) unwatch(now time.Time, from peer.ID, cid security.ClusterID) {
 	if w == nil {
 		return
 	}
-	a.excuse(now, b, w)
+	a.announcer.excuse(now, b, w)
 	a.guests[from].count(-1, true, watchSum(cid, w.seq))
 	a.watches--
 	a.exit(from, b)
@@ -469,7 +441,7 @@ func (a *anchor) flush(now time.Time) {
 		a.review(now, b)
 		a.plans.plan(b, b.authority.next())
 		b.tell(now, a.out, settled, a.deputies)
-		a.await(now, b)
+		a.announcer.await(now, b)
 		if b.idle() {
 			a.close(now, b)
 		}
@@ -504,7 +476,7 @@ func (a *anchor) tick(now time.Time) {
 				a.plans.plan(b, w.gap)
 			}
 		}
-		a.confirm(now, b)
+		a.announcer.confirm(now, b)
 		if b.sharded || due(b.authority.next(), now) {
 			a.touch(b)
 		} else {

@@ -89,7 +89,7 @@ func TestProofsAreChecked(t *testing.T) {
 		g.from("B", g.watch("geo", "C", 1)))
 	g.from("B", g.register("geo", "B", 5, 1, 1))
 	checks := 0
-	g.c.anchor.prove = func(security.ClusterID, []byte, []byte, peer.ID) error { checks++; return security.ErrBadProof }
+	g.c.anchor.examiner.prove = func(security.ClusterID, []byte, []byte, peer.ID) error { checks++; return security.ErrBadProof }
 	g.from("B", g.register("geo", "B", 6, 1, 2))
 	require.Zero(t, checks, "one node's proof is checked once")
 	require.Equal(t, 2, g.c.anchor.leases)
@@ -98,7 +98,7 @@ func TestProofsAreChecked(t *testing.T) {
 // Every bound refuses by name, and what is held stays.
 func TestBoundsRefuseByName(t *testing.T) {
 	g := newAnchorRig(t, "me")
-	g.c.anchor.prove = func(security.ClusterID, []byte, []byte, peer.ID) error { return nil }
+	g.c.anchor.examiner.prove = func(security.ClusterID, []byte, []byte, peer.ID) error { return nil }
 	g.c.verify = func(security.Lease, []byte) error { return nil }
 	for m := range MemberID(100) {
 		from := []string{"B", "C"}[m%2]

@@ -26,16 +26,22 @@ type announcement struct {
 	until  time.Time
 }
 
+// announcer waits for the watchers of an anchor's books.
+type announcer struct {
+	*base
+	deputies int            // of a shard
+	plans    *agenda[*book] // the anchor's: when to look again
+}
+
 // announce has the node of a lease told when the watchers know of it.
-func (b *book) announce(k leaseKey) {
-	if len(b.watchers()) > 0 && !b.announces(k) {
-		b.audience.announced = append(b.audience.announced, k)
+func (u *audience) announce(k leaseKey) {
+	if u != nil && len(u.watchers) > 0 && !u.announces(k) {
+		u.announced = append(u.announced, k)
 	}
 }
 
 // announces says whether a lease waits for some watcher.
-func (b *book) announces(k leaseKey) bool {
-	u := b.audience
+func (u *audience) announces(k leaseKey) bool {
 	return u != nil && (slices.Contains(u.announced, k) ||
 		slices.ContainsFunc(u.announcements, func(n announcement) bool { return slices.Contains(n.leases, k) }))
 }
@@ -50,7 +56,7 @@ func (u *audience) announcing() uint64 {
 
 // await begins to wait for the watchers, which were told. Nobody waits for one that is
 // suspect.
-func (a *anchor) await(now time.Time, b *book) {
+func (a *announcer) await(now time.Time, b *book) {
 	u := b.audience
 	if u == nil || len(u.announced) == 0 {
 		return
@@ -76,18 +82,18 @@ func (a *anchor) seen(now time.Time, from peer.ID, m *seenMsg) {
 		return
 	}
 	if w := b.watchOf(from); w != nil && w.seq == m.seq {
-		a.saw(now, b, w, m.number)
+		a.announcer.saw(now, b, w, m.number)
 	}
 }
 
 // excuse stops waiting for a watcher.
-func (a *anchor) excuse(now time.Time, b *book, w *remoteWatch) {
+func (a *announcer) excuse(now time.Time, b *book, w *remoteWatch) {
 	if w != nil {
 		a.saw(now, b, w, b.audience.number)
 	}
 }
 
-func (a *anchor) saw(now time.Time, b *book, w *remoteWatch, number uint64) {
+func (a *announcer) saw(now time.Time, b *book, w *remoteWatch, number uint64) {
 	u := b.audience
 	number = min(number, u.number)
 	for i := range u.announcements {
@@ -101,7 +107,7 @@ func (a *anchor) saw(now time.Time, b *book, w *remoteWatch, number uint64) {
 
 // confirm tells the nodes of those leases that the watchers know of, or were told of long
 // enough ago.
-func (a *anchor) confirm(now time.Time, b *book) {
+func (a *announcer) confirm(now time.Time, b *book) {
 	if b.audience == nil {
 		return
 	}

@@ -71,13 +71,16 @@ func newControl(now time.Time, cfg controlConfig) *control {
 	b.finder = newFinder(now, b.peers, &rng, out, cfg.nearest)
 	b.claims = &claims{base: b, at: make(map[peer.ID]*claim)}
 	b.epochs = &epochTable{self: b.self, keys: cfg.keys, walls: cfg.walls, terms: make(map[string]*term)}
+	a := &anchor{
+		base:     b,
+		examiner: examiner{self: b.self, prove: security.VerifyProof, began: now, checks: pace.New[peer.ID](checking, maxCheckers)},
+		holders:  holders{links: b.peers, guests: make(map[peer.ID]*guest)},
+		sharding: sharding{cfg.shards, make(map[*book]time.Time)},
+	}
+	a.announcer = announcer{base: b, deputies: cfg.shards.deputies, plans: &a.plans}
 	return &control{
-		base: b,
-		anchor: &anchor{
-			base: b, prove: security.VerifyProof, began: now, checks: pace.New[peer.ID](checking, maxCheckers),
-			holders:  holders{links: b.peers, guests: make(map[peer.ID]*guest)},
-			sharding: sharding{cfg.shards, make(map[*book]time.Time)},
-		},
+		base:   b,
+		anchor: a,
 		registrar: &registrar{
 			base: b, incarnation: cfg.incarnation, zone: cfg.zone, here: whereabouts{ask: cfg.addrs}, rand: cfg.rand, ephemeral: cfg.ephemeral,
 			leaving: make(map[*registration]time.Time),

@@ -132,3 +132,23 @@ func (c *control) bringHome(now time.Time, cid security.ClusterID) {
 		}
 	}
 }
+
+// stirs says whether something is under way by which members may become known: an anchor,
+// or a peer that may become one, is dialled for the first time since it was heard, has not
+// answered, or has not settled.
+func (w *watchedCluster) stirs(k *watcher) bool {
+	for _, s := range w.epochViews {
+		for _, p := range s.anchorSet.near() {
+			if k.peers.dialling(p) {
+				return true
+			}
+		}
+		for _, c := range s.anchorViews {
+			waits := !c.old && c.session != 0 && !(c.fresh && c.settled) && !k.peers.silent(c.peer)
+			if waits && (c.peer != k.self || !s.anchorSet.unsure) { // cut off, it never settles
+				return true
+			}
+		}
+	}
+	return false
+}

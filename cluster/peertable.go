@@ -349,3 +349,33 @@ func (r *peerTable) tidy(p peer.ID, c *peerState) {
 		delete(r.peers, p)
 	}
 }
+
+// seen notes the address that p's connection shows.
+func (r *peerTable) seen(p peer.ID, addr string) {
+	c := r.peers[p]
+	at := prefixOf(addr)
+	if c == nil || c.session == 0 || !at.IsValid() || at == c.prefix {
+		return
+	}
+	r.homes.add(c.prefix, -1)
+	r.homes.add(at, 1)
+	c.prefix = at
+	r.events = append(r.events, peerNews{peer: p})
+}
+
+// prefix is where p is at home; the zero Prefix if that is not known.
+func (r *peerTable) prefix(p peer.ID) netip.Prefix {
+	if p == r.self {
+		return r.homes.own
+	}
+	if c := r.peers[p]; c != nil {
+		return c.prefix
+	}
+	return netip.Prefix{}
+}
+
+// apart says whether p is known to be at home in none of these networks.
+func (r *peerTable) apart(p peer.ID, from []netip.Prefix) bool {
+	at := r.prefix(p)
+	return at.IsValid() && !slices.Contains(from, at)
+}

@@ -40,7 +40,7 @@ func TestRecordIsSealedAndCanBeOpenedByHoldersOfTheKey(t *testing.T) {
 	m := g.msgs["A"][0].(*registerMsg)
 	s := g.epochOf("geo", "me")
 	require.Equal(t, s.cid, m.cid)
-	require.NoError(t, g.c.anchor.prove(m.cid, m.key, m.proof, testPeer("me")))
+	require.NoError(t, g.c.anchor.examiner.prove(m.cid, m.key, m.proof, testPeer("me")))
 	plain, err := s.keys.OpenRecord(m.record)
 	require.NoError(t, err)
 	r, err := decodeRecord(plain, &lease{leaseKey: leaseKey{testPeer("me"), 1}, incarnation: 7})

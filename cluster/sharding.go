@@ -105,7 +105,7 @@ func (b *book) answer(l *heldLease, deputies int) *registeredMsg {
 	return &registeredMsg{
 		cid: b.cid(), member: l.member, seq: l.seq, anchors: b.authority.anchorSet.anchors,
 		sharded: b.sharded, deputy: b.isDeputy(l.leaseKey, deputies),
-		pending: b.announces(l.leaseKey),
+		pending: b.audience.announces(l.leaseKey),
 	}
 }
 

@@ -257,8 +257,8 @@ func TestShardsAreFoundByAllHolders(t *testing.T) {
 		a, b := root.shard(&base{self: testPeer("me")}, i), other.shard(&base{self: testPeer("A")}, i)
 		require.Equal(t, a.cid, b.cid)
 		require.NotEqual(t, root.cid, a.cid)
-		require.NoError(t, g.c.anchor.prove(b.cid, b.keys.PublicKey(), b.proof, testPeer("A")))
-		require.Error(t, g.c.anchor.prove(b.cid, root.keys.PublicKey(), root.proof, testPeer("me")))
+		require.NoError(t, g.c.anchor.examiner.prove(b.cid, b.keys.PublicKey(), b.proof, testPeer("A")))
+		require.Error(t, g.c.anchor.examiner.prove(b.cid, root.keys.PublicKey(), root.proof, testPeer("me")))
 	}
 	deepest := root
 	for range deepestShard {

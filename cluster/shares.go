@@ -10,6 +10,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/internal/pace"
+	"github.com/arke-mesh/arke/internal/wire"
+	"github.com/arke-mesh/arke/security"
 )
 
 // Bounds of what one anchor holds for others. A cluster id with many leases is sharded
@@ -149,4 +151,38 @@ func (g *guest) bookWith(place int, has func(*book) bool) *book {
 		return g.books[place+i]
 	}
 	return g.books[slices.IndexFunc(g.books[:place], has)]
+}
+
+// examiner makes the checks of signatures and proofs that peers cause at an anchor, and
+// bounds how many each can cause.
+type examiner struct {
+	self   peer.ID
+	prove  func(id security.ClusterID, key, proof []byte, p peer.ID) error
+	began  time.Time // what checks are counted from
+	checks *pace.Meters[peer.ID]
+}
+
+// examine makes a check for a peer, unless it has had more than its share made: then it
+// is refused as if there were no room.
+func (e *examiner) examine(now time.Time, from peer.ID, check func() wire.Refusal) wire.Refusal {
+	at := int64(now.Sub(e.began))
+	if from != e.self && !e.checks.Open(from, at) {
+		return wire.Refusal_FULL
+	}
+	refusal := check()
+	price := int64(1)
+	if refusal != wire.Refusal_NONE {
+		price = falsePrice
+	}
+	e.checks.Take(from, at, price)
+	return refusal
+}
+
+// checkProof verifies a proof unless the peer has shown a good one: who holds the key of
+// an id holds it, and a node with many members proves it again and again.
+func (e *examiner) checkProof(b *book, from peer.ID, cid security.ClusterID, key, proof []byte) wire.Refusal {
+	if (b == nil || !b.proven(from)) && e.prove(cid, key, proof, from) != nil {
+		return wire.Refusal_BAD_PROOF
+	}
+	return wire.Refusal_NONE
 }

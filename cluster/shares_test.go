@@ -24,7 +24,7 @@ func newSharesRig(t *testing.T) *rig {
 	g := newAnchorRig(t, "me")
 	g.up("D", "E", "F")
 	g.after(settleTime)
-	g.c.anchor.prove = func(security.ClusterID, []byte, []byte, peer.ID) error { return nil }
+	g.c.anchor.examiner.prove = func(security.ClusterID, []byte, []byte, peer.ID) error { return nil }
 	g.c.verify = func(security.Lease, []byte) error { return nil }
 	return g
 }

@@ -268,26 +268,6 @@ func (k *watcher) showStirs() {
 	}
 }
 
-// stirs says whether something is under way by which members may become known: an anchor,
-// or a peer that may become one, is dialled for the first time since it was heard, has not
-// answered, or has not settled.
-func (w *watchedCluster) stirs(k *watcher) bool {
-	for _, s := range w.epochViews {
-		for _, p := range s.anchorSet.near() {
-			if k.peers.dialling(p) {
-				return true
-			}
-		}
-		for _, c := range s.anchorViews {
-			waits := !c.old && c.session != 0 && !(c.fresh && c.settled) && !k.peers.silent(c.peer)
-			if waits && (c.peer != k.self || !s.anchorSet.unsure) { // cut off, it never settles
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // member returns the Member for f: the old one if nothing about it
 // has changed, with the same health if it is only described differently.
 func (k *watcher) member(w *watchedCluster, old *Member, f *merged) *Member {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -186,6 +187,76 @@ func (r *Relay) Addr() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.address
+}
+
+// Shutdown drains. First it waits until no client has a tunnel, for two thirds of the
+// time until the end of ctx or until 10 s before it, whichever is later. Meanwhile
+// everything works as before, and programs may attach. Then every member leaves its
+// cluster, what was accepted is finished, tunnels have another second, and programs that
+// attach are told that the relay is shutting down. Calls of clients are answered until
+// the last client has finished; then every client is told what was looked at, and the
+// relay closes and makes the socket free.
+//
+// If ctx ends first, it closes at once. The result is ctx's error then, and
+// ErrTunnelsCut if all but some tunnels was finished.
+func (r *Relay) Shutdown(ctx context.Context) error {
+	r.mu.Lock()
+	if r.state == stateRunning {
+		r.state = stateDraining
+	}
+	r.mu.Unlock()
+	waits, stop := r.beforeLastPart(ctx)
+	for _, c := range r.attached() {
+		if c.tunnels.hop.Await(waits) != nil {
+			break
+		}
+	}
+	stop()
+	r.startDraining() // before any member leaves
+
+	var cut atomic.Bool
+	clients := r.attached()
+	finished := r.all(clients, func(c *client) bool { return c.finish(ctx, &cut) }) &&
+		r.all(clients, func(c *client) bool { return c.dismiss(ctx) })
+	err := r.Close()
+	switch {
+	case !finished:
+		return errors.Join(ctx.Err(), err)
+	case cut.Load():
+		return errors.Join(ErrTunnelsCut, err)
+	}
+	return err
+}
+
+// beforeLastPart is ctx that ends earlier, if it ends.
+func (r *Relay) beforeLastPart(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, ends := ctx.Deadline()
+	if !ends {
+		return ctx, func() {}
+	}
+	left := end.Sub(r.clock.Now())
+	return r.within(ctx, left-min(lastPart, left/3))
+}
+
+// all does something for each client, for all at once, and reports whether each did it.
+func (r *Relay) all(clients []*client, do func(*client) bool) bool {
+	var wg sync.WaitGroup
+	var failed atomic.Bool
+	for _, c := range clients {
+		wg.Add(1)
+		ok := r.spawn("relay/drain", c.origin, func() {
+			defer wg.Done()
+			if !do(c) {
+				failed.Store(true)
+			}
+		})
+		if !ok {
+			wg.Done()
+			failed.Store(true)
+		}
+	}
+	wg.Wait()
+	return !failed.Load()
 }
 
 // SetPolicy replaces the policy; nil allows everything. It holds for all that clients

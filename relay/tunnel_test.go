@@ -133,10 +133,10 @@ func TestATunnelEndsWithItsClient(t *testing.T) {
 	})
 }
 
-// TestAnOpenTunnelMakesADrainNoOutage proves that all goes on as before while a tunnel is
+// TestWhileATunnelIsOpenADrainServesAsBefore proves that all goes on as before while a tunnel is
 // open: members are found, calls and new tunnels are answered, programs attach and
 // serve; and that the drain goes on when no tunnel is left.
-func TestAnOpenTunnelMakesADrainNoOutage(t *testing.T) {
+func TestWhileATunnelIsOpenADrainServesAsBefore(t *testing.T) {
 	play(t, nil, func(t *testing.T, s *stage) {
 		s.serveEcho("pipe")
 		b, server := s.attach(), s.attach()

@@ -18,9 +18,9 @@ import (
 )
 
 // A type has one owner. These are its bounds: a type beyond them does the work
-// of several, however short its files are.
+// of several, however short its files are. Methods have no bound of their own: one was
+// met by functions that take the type first, and by embedding.
 const (
-	maxMethods     = 25
 	maxFields      = 20
 	maxMethodFiles = 3
 )
@@ -36,7 +36,7 @@ func (s shape) String() string {
 }
 
 func (s shape) within() bool {
-	return s.methods <= maxMethods && s.fields <= maxFields && len(s.files) <= maxMethodFiles
+	return s.fields <= maxFields && len(s.files) <= maxMethodFiles
 }
 
 // isPlain says whether a struct is data, not an owner: configurations, records
@@ -45,8 +45,8 @@ func isPlain(name string, s shape) bool {
 	return s.methods <= 4 && (ast.IsExported(name) || strings.HasSuffix(name, "Config"))
 }
 
-// TestTypesHaveOneOwner checks that no type has more than 25 methods, 20
-// fields, or methods in more than three files.
+// TestTypesHaveOneOwner checks that no type has more than 20 fields, or
+// methods in more than three files.
 func TestTypesHaveOneOwner(t *testing.T) {
 	types := shapes(t)
 	for _, name := range slices.Sorted(maps.Keys(types)) {
