@@ -53,9 +53,8 @@ func TestPeersWithoutACertificateTakeNoPlaces(t *testing.T) {
 	h := shows(t, "good a", "good b", "good c", "good d")
 	a := h[0]
 	a.current().upgrader.limits.maxConns = 8
-	var held []*mux.Conn
 	for range 300 {
-		held = append(held, uncertified(t, a.Host))
+		uncertified(t, a.Host)
 	}
 	limits := a.current().upgrader.limits
 	count := func() (apart, others int) {

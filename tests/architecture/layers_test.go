@@ -114,7 +114,7 @@ var layers = []layer{
 	{"cmd/arke", []string{"relay", "gateway", "internal/node", "internal/issued", "internal/verb", "internal/admin", "internal/collector", "internal/meaning", "internal/nearest", "internal/nodename", "internal/notice", "internal/nowait", "internal/plural", "internal/reason", "patterns", "security", "overlay/p2p", "sim"}, "flags in, calls out; overlay/p2p only to route its logs and to check addresses"},
 	{"examples", []string{".", "arkehttp", "arketest", "node"}, "examples show what users may use"},
 	{"tests/counts", []string{"internal/node", "relay", "patterns", "security", "internal/nowait"}, "it counts what programs cost that embed a node, or are attached"},
-	{"tests/measure", []string{"internal/collector", "internal/node", "relay", "patterns", "security", "overlay", "overlay/p2p", "tests/harness"}, "measurements look at single nodes, too"},
+	{"tests/measure", []string{"internal/collector", "internal/node", "relay", "patterns", "security", "overlay/p2p", "overlay", "tests/harness"}, "measurements look at single nodes, too"},
 	{"tests/conformance", []string{"."}, "the promises are those of the public API"},
 	{"tests", []string{"relay/client", "patterns"}, "black-box tests know the binary and the client only"},
 }
