@@ -244,7 +244,7 @@ says how many.
 	flags.declare(a, cmd)
 	f := cmd.Flags()
 	f.BoolVar(&flags.signed, "signed", false, "take only what its publisher has signed; the rest is missing")
-	f.StringVar(&flags.queue, "queue", "", "share the messages with the other subscribers of this `GROUP`")
+	f.StringVar(&flags.queue, "queue", "", "share the messages with the other subscribers to PATTERN of this `GROUP`; one that subscribes to several patterns with it gets what matches several once for each")
 	f.IntVar(&flags.count, "count", 0, "end after this many messages (default never)")
 	f.BoolVar(&flags.raw, "raw", !isTerminal(a.Stdout), rawHelp)
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object per message and per gap")
