@@ -81,9 +81,14 @@ func TestWhatCanNotEndInTimeIsRefusedAtOnce(t *testing.T) {
 func TestPushesThatCanNotBeginInTimeAreRefused(t *testing.T) {
 	forEachKept(t, func(t *testing.T, w *world, caller, host *fakeNode, p patterns.Pattern) {
 		var late, handled atomic.Int64
-		begin := time.Now()
+		var due atomic.Pointer[time.Time] // when nothing more may begin
+		set := func(in time.Duration) {
+			at := time.Now().Add(in)
+			due.Store(&at)
+		}
+		set(time.Hour)
 		w.member(host, 9, "geo", taker(func(context.Context, *patterns.Request) {
-			if time.Since(begin) > time.Second {
+			if time.Now().After(*due.Load()) {
 				late.Add(1)
 			}
 			time.Sleep(300 * time.Millisecond)
@@ -93,8 +98,7 @@ func TestPushesThatCanNotBeginInTimeAreRefused(t *testing.T) {
 			require.NoError(t, give(caller, p, body("x")))
 			time.Sleep(time.Second)
 		}
-		begin = time.Now()
-		late.Store(0)
+		set(time.Second)
 		good, refused, other, slowest := w.outcomes(40, func(context.Context) error { return give(caller, p, body("x")) }, time.Second)
 		require.GreaterOrEqual(t, good, 3)
 		require.EqualValues(t, refused, host.engine.Drops()["no_time"])
