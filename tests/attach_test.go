@@ -125,7 +125,7 @@ func TestRelayWithAnotherKeyNeverGetsIn(t *testing.T) {
 
 	// It keeps trying all the time; three seconds are a dozen attempts.
 	harness.Never(t, 3*time.Second, "that the intruder gets in", intruder.KnowsAnybody)
-	intruder.Requests("echo", "let me in").Ends(3)
+	intruder.Requests("echo", "let me in").Ends(5).Says("has not joined its network", "another network key")
 	for _, r := range relays {
 		r.Ignores(intruder)
 	}

@@ -48,7 +48,7 @@ func TestAClusterWithAKeyIsForWhoHoldsItsFile(t *testing.T) {
 	require.Zero(t, a.Dropped("relay.refused"))
 	harness.Run(t, "request", "vault", "x", "--socket", a.Socket(), "--cluster-key-file", filepath.Join(harness.Folder(t), "none")).Ends(1).Says("--cluster-key-file", "none")
 	harness.Run(t, "request", "vault", "x", "--socket", a.Socket(), "--cluster-key-file", one, "--cluster-key-file", one).Ends(1).Says("vault", "twice")
-	harness.Run(t, "request", "vault", "x", "--socket", a.Socket(), "--cluster-key-file", clusterKeys(t, "topic:prices.eu")).Ends(5).Says("refuses", "prices.eu", "first word")
+	harness.Run(t, "status", "--socket", a.Socket(), "--cluster-key-file", clusterKeys(t, "topic:prices.eu")).Ends(5).Says("refuses", "prices.eu", "first word")
 }
 
 func TestProgramsBringKeysOfTopics(t *testing.T) {
