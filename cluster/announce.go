@@ -33,14 +33,14 @@ type announcer struct {
 	plans    *agenda[*book] // the anchor's: when to look again
 }
 
-// announce has the node of a lease told when the watchers know of it.
+// announce queues a lease: its node hears when the watchers know of it.
 func (u *audience) announce(k leaseKey) {
 	if u != nil && len(u.watchers) > 0 && !u.announces(k) {
 		u.announced = append(u.announced, k)
 	}
 }
 
-// announces says whether a lease waits for some watcher.
+// announces reports whether a lease waits for a watcher.
 func (u *audience) announces(k leaseKey) bool {
 	return u != nil && (slices.Contains(u.announced, k) ||
 		slices.ContainsFunc(u.announcements, func(n announcement) bool { return slices.Contains(n.leases, k) }))
@@ -75,7 +75,7 @@ func (a *announcer) await(now time.Time, b *book) {
 	a.confirm(now, b)
 }
 
-// seen takes in what callers at a watcher see.
+// seen receives what callers at a watcher see.
 func (a *anchor) seen(now time.Time, from peer.ID, m *seenMsg) {
 	b := a.books.get(m.cid)
 	if b == nil {

@@ -178,8 +178,8 @@ func (e *examiner) examine(now time.Time, from peer.ID, check func() wire.Refusa
 	return refusal
 }
 
-// checkProof verifies a proof unless the peer has shown a good one: who holds the key of
-// an id holds it, and a node with many members proves it again and again.
+// checkProof verifies a proof unless the peer has shown a good one: a holder of the key
+// remains one, and a node with many members proves it again and again.
 func (e *examiner) checkProof(b *book, from peer.ID, cid security.ClusterID, key, proof []byte) wire.Refusal {
 	if (b == nil || !b.proven(from)) && e.prove(cid, key, proof, from) != nil {
 		return wire.Refusal_BAD_PROOF
