@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
+	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/relay/client"
 )
 
@@ -126,7 +127,7 @@ func (t *attachment) dial(ctx context.Context, log *zap.Logger) (*client.Client,
 			return nil, err
 		}
 		if len(cfg.Token) < client.MinToken {
-			return nil, fmt.Errorf("--address needs the relay's token, %d bytes or more, from --token-file or ARKE_TOKEN: there are %d", client.MinToken, len(cfg.Token))
+			return nil, ended(patterns.OutcomeUnauthorized, "--address needs the relay's token, %d bytes or more, from --token-file or ARKE_TOKEN: there are %d", client.MinToken, len(cfg.Token))
 		}
 	} else {
 		cfg.Socket, cfg.Named = t.target(), t.socket != "" || t.env.Socket != ""
