@@ -68,12 +68,12 @@ type linkConn struct {
 // Reset implements session.Conn.
 func (c linkConn) Reset(code uint32) error { return resetFor(c.l, c.Stream, code) }
 
-// resetFor resets a stream of l. What hangs is the connection below it: the next dial must
-// not use it again.
+// resetFor resets a stream of l. If the peer is silent, the connection below it hangs and
+// must not be used again; one that the peer has made since, after the same silence, may be.
 func resetFor(l *Link, s Stream, code uint32) error {
 	switch {
 	case code == codeSilent:
-		l.o.transport.Disconnect(l.peer)
+		s.Hangup()
 	case code == session.CodeReplaced && l.dialing.replacing.Load() != nil:
 		// The peer must not take it for broken before it has heard of the other
 		// one: only this side's reader and writer end. carry resets it.

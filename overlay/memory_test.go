@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -244,6 +245,18 @@ func (s *memStream) Remote() peer.ID             { return s.other.owner.id }
 func (s *memStream) RemoteAddr() string          { return s.other.owner.addr }
 func (s *memStream) Outbound() bool              { return s.outbound }
 func (s *memStream) Certified() bool             { return !s.other.owner.uncertified }
+
+// Hangup resets what is not newer; the peer stays connected.
+func (s *memStream) Hangup() {
+	s.owner.mu.Lock()
+	streams := s.owner.streams[:slices.Index(s.owner.streams, s)+1]
+	s.owner.mu.Unlock()
+	for _, each := range streams {
+		if each.other.owner == s.other.owner {
+			each.Reset(0)
+		}
+	}
+}
 
 func (s *memStream) Reset(code uint32) error {
 	s.in.abort(fmt.Errorf("%w locally", errReset))

@@ -106,6 +106,9 @@ type Stream interface {
 	// Reset drops everything in both directions; the peer sees an error that
 	// carries code.
 	Reset(code uint32) error
+	// Hangup closes the connection below the stream, and every older one with the same
+	// peer, at once: the next Open uses another.
+	Hangup()
 	// Close releases the stream. It does not wait for queued bytes.
 	Close() error
 

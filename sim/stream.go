@@ -149,6 +149,14 @@ func (s *stream) Write(b []byte) (int, error) {
 	}
 }
 
+// Hangup implements overlay.Stream. It closes newer connections, too: where two goroutines
+// end two connections in one step, the trace would depend on which comes first.
+func (s *stream) Hangup() {
+	s.c.n.mu.Lock()
+	defer s.c.n.mu.Unlock()
+	s.c.ends[s.end].breakAll(s.c.ends[1-s.end].host)
+}
+
 // CloseWrite implements overlay.Stream.
 func (s *stream) CloseWrite() error {
 	s.c.n.mu.Lock()

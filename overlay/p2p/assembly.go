@@ -184,7 +184,7 @@ func (x *assembly) acceptStream(inner *mux.Stream, c *muxedConn) {
 		return
 	}
 	unprotect := x.protect(c.secure.remote)
-	x.notifier.stream(newStream(inner, c, func() {
+	x.notifier.stream(newStream(inner, c, x.swarm, func() {
 		scope.Done()
 		unprotect()
 	}))

@@ -73,7 +73,7 @@ func (h *Host) Open(ctx context.Context, p peer.ID, addrs []string) (overlay.Str
 		inner, err := c.OpenLink()
 		switch {
 		case err == nil:
-			return newStream(inner, c, node.protect(p)), nil
+			return newStream(inner, c, node.swarm, node.protect(p)), nil
 		case wasRefused(conn):
 			return nil, fmt.Errorf("%w: %w: %w", ErrRefused, overlay.ErrTurnedAway, err)
 		case attempt == 2:

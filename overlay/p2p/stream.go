@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 type stream struct {
 	inner *mux.Stream
 	conn  *muxedConn
+	swarm network.Network
 
 	// Lifecycle.
 	overOnce sync.Once
@@ -36,8 +38,8 @@ var (
 
 // newStream wraps the stream of a link. onOver is called once, when it was reset or
 // closed here.
-func newStream(inner *mux.Stream, c *muxedConn, onOver func()) *stream {
-	return &stream{inner: inner, conn: c, onOver: onOver}
+func newStream(inner *mux.Stream, c *muxedConn, swarm network.Network, onOver func()) *stream {
+	return &stream{inner: inner, conn: c, swarm: swarm, onOver: onOver}
 }
 
 // Read implements overlay.Stream.
@@ -93,6 +95,24 @@ func (s *stream) CloseWrite() error { return s.explain(s.inner.CloseWrite()) }
 func (s *stream) Reset(code uint32) error {
 	defer s.overOnce.Do(s.onOver)
 	return s.inner.ResetWithError(network.StreamErrorCode(code))
+}
+
+// Hangup implements overlay.Stream.
+func (s *stream) Hangup() {
+	conns := s.swarm.ConnsToPeer(s.Remote())
+	own := slices.IndexFunc(conns, func(c network.Conn) bool {
+		var ours *muxedConn
+		return c.As(&ours) && ours == s.conn
+	})
+	if own < 0 {
+		return // it has ended
+	}
+	made := conns[own].Stat().Opened
+	for _, c := range conns {
+		if !c.Stat().Opened.After(made) {
+			_ = c.Close()
+		}
+	}
 }
 
 // Close implements overlay.Stream.
