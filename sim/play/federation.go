@@ -54,6 +54,22 @@ func (c *crew) gateways() error {
 	return nil
 }
 
+// seeds are the nodes that this one dials to join, for the history.
+func (n *crewNode) seeds() []string {
+	spec := n.carrier().spec
+	all := slices.Clone(spec.Seeds)
+	if spec.Gateway == nil {
+		if len(all) == 0 {
+			return []string{spec.Name}
+		}
+		return all
+	}
+	for _, network := range spec.Gateway.Networks {
+		all = append(all, network.Seeds...)
+	}
+	return all
+}
+
 // crossings lists what each gateway lends, for the history.
 func (c *crew) crossings() (all []history.Crossing) {
 	for _, n := range c.nodes {
