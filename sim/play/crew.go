@@ -78,6 +78,11 @@ func newCrew(p *player) (*crew, error) {
 				}
 			} else {
 				n.spec.Seeds = c.seeds(g.Network) // also those whose key differs, and who will be refused
+				if len(g.Seeds) > 0 {
+					if n.spec.Seeds, err = p.index.Select(g.Seeds...); err != nil {
+						return nil, err
+					}
+				}
 			}
 			c.nodes, c.by[name] = append(c.nodes, n), n
 		}

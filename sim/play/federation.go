@@ -108,7 +108,7 @@ func (c *crew) job(address string) (scenario.Cluster, bool) {
 func (c *crew) isRough(caller, member *crewNode) bool {
 	rough := func(a, b *crewNode) bool {
 		l := c.p.link(a.name, b.name)
-		return a != b && (l.Loss > 0 || l.Mbps > 0)
+		return a != b && (l.Loss > 0 || l.Model().Bounded())
 	}
 	if caller.network == member.network {
 		return rough(caller, member)
