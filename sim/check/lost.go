@@ -37,24 +37,31 @@ func (l Lost) String() string {
 // lostOf lists what was lost, the earliest first, at most so many; all is how many there
 // are.
 func lostOf(f *facts) (list []Lost, all int) {
-	list = slices.Concat(lostRequests(f.requests), lostTunnels(f.members), lostPublications(f.topics))
-	slices.SortStableFunc(list, func(a, b Lost) int {
+	found := slices.Concat(lostRequests(f.requests), lostTunnels(f.members), lostPublications(f.topics))
+	slices.SortStableFunc(found, func(a, b trail) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID), cmp.Compare(a.To, b.To))
 	})
-	return slices.Clip(list[:min(len(list), keptLost)]), len(list)
+	for _, t := range found[:min(len(found), keptLost)] {
+		t.Path = t.path()
+		list = append(list, t.Lost)
+	}
+	return list, len(found)
 }
 
-func lostRequests(q *requests) (all []Lost) {
+// trail is something lost, whose path takes time to find out.
+type trail struct {
+	Lost
+	path func() string
+}
+
+func lostRequests(q *requests) (all []trail) {
 	for i := range q.h.Requests {
 		r := &q.h.Requests[i]
 		if r.Lost || answered(r) || q.pending(r) {
 			continue
 		}
-		l := Lost{At: r.Sent, Path: "not described", Kind: cmp.Or(r.Kind, "request"), ID: r.ID, Work: r.Work, From: r.Caller, To: r.Cluster, Outcome: Outcome(r)}
-		if len(all) < keptLost { // the earliest, as requests are in order
-			l.Path = pathOf(q, i)
-		}
-		all = append(all, l)
+		l := Lost{At: r.Sent, Kind: cmp.Or(r.Kind, "request"), ID: r.ID, Work: r.Work, From: r.Caller, To: r.Cluster, Outcome: Outcome(r)}
+		all = append(all, trail{l, func() string { return pathOf(q, i) }})
 	}
 	return all
 }
@@ -104,78 +111,79 @@ func shortened(parts []string) string {
 	return strings.Join(parts, ", ")
 }
 
-func lostTunnels(m *registrations) (all []Lost) {
+func lostTunnels(m *registrations) (all []trail) {
 	for i := range m.h.Tunnels {
 		t := &m.h.Tunnels[i]
 		if t.Lost || t.Outcome == "done" || t.Ended < 0 && t.Deadline >= m.h.End {
 			continue
 		}
-		parts := []string{"never opened"}
-		if t.Opened >= 0 {
-			parts[0] = fmt.Sprintf("opened at %v to %s", t.Opened, m.seat(t.Member))
-		}
-		if t.Ended >= 0 {
-			parts = append(parts, fmt.Sprintf("ended at %v", t.Ended))
-		}
-		if t.Detail != "" {
-			parts = append(parts, t.Detail)
-		}
-		for _, flow := range []struct {
-			name string
-			*history.Flow
-		}{{"to the member", &t.Forth}, {"back", &t.Back}} {
-			if flow.Tried > 0 {
-				parts = append(parts, fmt.Sprintf("%d of %d messages came %s", flow.Received, flow.Tried, flow.name))
-			}
-		}
-		all = append(all, Lost{
-			At: t.Sent, Kind: "tunnel", ID: t.ID, Work: t.Work, From: t.Caller, To: t.Cluster, Outcome: cmp.Or(t.Outcome, None), Path: shortened(parts),
-		})
+		l := Lost{At: t.Sent, Kind: "tunnel", ID: t.ID, Work: t.Work, From: t.Caller, To: t.Cluster, Outcome: cmp.Or(t.Outcome, None)}
+		all = append(all, trail{l, func() string { return passed(m, t) }})
 	}
 	return all
+}
+
+// passed says what is known of a tunnel.
+func passed(m *registrations, t *history.Tunnel) string {
+	parts := []string{"never opened"}
+	if t.Opened >= 0 {
+		parts[0] = fmt.Sprintf("opened at %v to %s", t.Opened, m.seat(t.Member))
+	}
+	if t.Ended >= 0 {
+		parts = append(parts, fmt.Sprintf("ended at %v", t.Ended))
+	}
+	if t.Detail != "" {
+		parts = append(parts, t.Detail)
+	}
+	for _, flow := range []struct {
+		name string
+		*history.Flow
+	}{{"to the member", &t.Forth}, {"back", &t.Back}} {
+		if flow.Tried > 0 {
+			parts = append(parts, fmt.Sprintf("%d of %d messages came %s", flow.Received, flow.Tried, flow.name))
+		}
+	}
+	return shortened(parts)
 }
 
 // lostPublications are those that were not published, and those that did not come to a
 // subscription, or to a queue of them, to which they were due.
-func lostPublications(x *topics) (all []Lost) {
+func lostPublications(x *topics) (all []trail) {
 	for i := range x.h.Publications {
 		p := &x.h.Publications[i]
 		if !p.Lost && p.Outcome != "published" && (p.Ended >= 0 || p.Deadline < x.h.End) {
-			all = append(all, publicationLost(p, p.Topic, cmp.Or(p.Outcome, None), cmp.Or(p.Detail, "it did not leave")))
+			all = append(all, publicationLost(p, p.Topic, cmp.Or(p.Outcome, None), func() string { return cmp.Or(p.Detail, "it did not leave") }))
 		}
 	}
 	for i := range x.h.Subscriptions {
 		if s := &x.h.Subscriptions[i]; s.Queue == "" && s.From >= 0 {
-			all = append(all, x.missing([]int{i}, s.Name+" on "+s.Node)...)
+			all = append(all, missing(x, []int{i}, s.Name+" on "+s.Node)...)
 		}
 	}
 	for _, q := range x.queueList() {
-		all = append(all, x.missing(x.queues[q], "queue "+q.name)...)
+		all = append(all, missing(x, x.queues[q], "queue "+q.name)...)
 	}
 	return all
 }
 
-func publicationLost(p *history.Publication, to, outcome, path string) Lost {
-	return Lost{At: p.Sent, Kind: "publication", ID: p.ID, Work: p.Work, From: p.Publisher, To: to, Outcome: outcome, Path: path}
+func publicationLost(p *history.Publication, to, outcome string, path func() string) trail {
+	return trail{Lost{At: p.Sent, Kind: "publication", ID: p.ID, Work: p.Work, From: p.Publisher, To: to, Outcome: outcome}, path}
 }
 
 // missing lists what was due to a subscription, or to a queue, and did not come.
-func (x *topics) missing(subscriptions []int, who string) (all []Lost) {
+func missing(x *topics, subscriptions []int, who string) (all []trail) {
 	for i := range x.h.Publications {
 		if owed, came := x.owed(subscriptions, i); owed != must || came {
 			continue
 		}
-		p, path := &x.h.Publications[i], "not described"
-		if len(all) < keptLost {
-			path = x.way(p, x.h.Subscriptions[subscriptions[0]].Node)
-		}
-		all = append(all, publicationLost(p, p.Topic+", "+who, "missing", path))
+		p := &x.h.Publications[i]
+		all = append(all, publicationLost(p, p.Topic+", "+who, "missing", func() string { return wayOf(x, p, x.h.Subscriptions[subscriptions[0]].Node) }))
 	}
 	return all
 }
 
-// way says how many copies of a publication were sent, and which of them to a node.
-func (x *topics) way(p *history.Publication, node string) string {
+// wayOf says how many copies of a publication were sent, and which of them to a node.
+func wayOf(x *topics, p *history.Publication, node string) string {
 	n, last := 0, ""
 	for i := range x.h.Copies {
 		c := &x.h.Copies[i]

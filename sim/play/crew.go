@@ -233,7 +233,7 @@ func (c *crew) start(n *crewNode) {
 	}
 	l := &life{Participant: participant}
 	l.index = add(c.p.record, &c.p.record.h.Nodes, history.Node{
-		Name: n.name, Relay: n.spec.Relay, Zone: n.spec.Zone, Peer: participant.Peer(), Network: n.network, Key: n.label(), Keys: n.carrier().keys, Seeds: n.seeds(),
+		Name: n.name, Relay: n.spec.Relay, Zone: n.spec.Zone, Peer: participant.Peer(), Network: n.network, Key: n.label(), Keys: n.carrier().keys, Seeds: seedsOf(n),
 		From: c.p.level.Now(), Leaving: -1, Until: -1, Adversary: n.spec.Adversary != nil || n.idle, Gateway: peersOf(participant),
 	})
 	n.leave(l)

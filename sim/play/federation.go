@@ -54,8 +54,8 @@ func (c *crew) gateways() error {
 	return nil
 }
 
-// seeds are the nodes that this one dials to join, for the history.
-func (n *crewNode) seeds() []string {
+// seedsOf are the nodes that one dials to join, for the history.
+func seedsOf(n *crewNode) []string {
 	spec := n.carrier().spec
 	all := slices.Clone(spec.Seeds)
 	if spec.Gateway == nil {
