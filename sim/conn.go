@@ -141,6 +141,12 @@ func (c *conn) expire(end int) {
 	})
 }
 
+// lose breaks the connection at one end when the keepalive runs out: the other end is
+// gone for good.
+func (c *conn) lose(end int) {
+	c.n.after(c.n.cfg.DeadAfter, c.key(kindExpire, end, 0), func() { c.breakEnd(end, ErrConnLost, false) })
+}
+
 // localLatency is what one write on a local socket takes: two processes of one
 // machine have to run.
 const localLatency = 20 * time.Microsecond

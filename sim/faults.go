@@ -43,6 +43,33 @@ func (f faults) Resume(name string) {
 	f.n.inject("resume "+name, func() { f.n.host(name).resume() })
 }
 
+// Move gives the node another address, as a new DHCP lease or another network does. Its
+// own ends of connections break at once; its peers notice nothing until they miss it, or
+// it connects again. Its name leads to the new address, the old one to nobody.
+func (f faults) Move(name string) {
+	f.n.inject("move "+name, func() {
+		h := f.n.host(name)
+		for addr, owner := range f.n.byAddr {
+			if owner == h {
+				delete(f.n.byAddr, addr)
+			}
+		}
+		f.n.renewed++
+		f.n.settle(h, f.n.newIP(name, f.n.newIndex(fmt.Sprint(name, " moved ", f.n.renewed))))
+		if h.proc == nil || h.proc.state != stateUp {
+			return
+		}
+		for _, c := range h.proc.all() {
+			if c.local() {
+				continue
+			}
+			end := c.endOf(h.proc)
+			c.breakEnd(end, ErrConnLost, false)
+			c.lose(1 - end)
+		}
+	})
+}
+
 // Corrupt flips a bit in the next delivery from one node to the other. TLS
 // notices: the connection ends at the receiver, and then at the sender.
 func (f faults) Corrupt(from, to string) {

@@ -50,6 +50,65 @@ func TestRunningNodeHasOneSeam(t *testing.T) {
 	})
 }
 
+// This test checks that a node that moves finds its own connections dead at once, that its
+// peer notices by the keepalive, and that both meet again under the new address.
+func TestWhoMovesHasAnotherAddress(t *testing.T) {
+	sim.Run(t, exact(), func(t *testing.T, n *sim.Network) {
+		a, b, here, there := two(t, n)
+		before := n.Addr("a")
+		begin := time.Now()
+		n.Move("a")
+		lost(t, here)
+		about(t, 0, time.Since(begin))
+		require.NotEqual(t, before, n.Addr("a"))
+		require.Equal(t, []string{n.Addr("a")}, a.Transport.Addrs())
+		lost(t, there)
+		about(t, 25*time.Second, time.Since(begin))
+
+		_, err := b.Transport.Connect(context.Background(), overlay.Candidate{Addrs: []string{before}})
+		require.ErrorIs(t, err, sim.ErrNoAddress)
+		for _, addr := range []string{n.Addr("a"), "a:4001"} {
+			id, err := b.Transport.Connect(context.Background(), overlay.Candidate{Addrs: []string{addr}})
+			require.NoError(t, err)
+			require.Equal(t, a.Transport.Self(), id)
+		}
+	})
+}
+
+// This test checks that a node that comes back as another peer has the address and the
+// faults that it had, and neither the key nor the past.
+func TestWhoIsRenewedIsAnotherPeer(t *testing.T) {
+	sim.Run(t, exact(), func(t *testing.T, n *sim.Network) {
+		a, b, _, there := two(t, n)
+		require.Panics(t, func() { n.Renew("a") })
+		addr := n.Addr("a")
+		n.Silence("a")
+		time.Sleep(2 * time.Second)
+		n.Renew("a")
+		again := start(t, n, "a")
+		lost(t, there) // as the new one's host answers what comes for the old one
+		require.NotEqual(t, a.Transport.Self(), again.Transport.Self())
+		require.Equal(t, addr, n.Addr("a"))
+		require.EqualValues(t, 1, n.Incarnation("a"))
+		require.NotEqual(t, a.Rand.Stream("x").Uint64(), again.Rand.Stream("x").Uint64())
+
+		_, err := b.Transport.Connect(context.Background(), overlay.Candidate{Peer: a.Transport.Self(), Addrs: []string{addr}})
+		require.Error(t, err)
+		id, err := b.Transport.Connect(context.Background(), overlay.Candidate{Addrs: []string{addr}})
+		require.NoError(t, err)
+		require.Equal(t, again.Transport.Self(), id)
+
+		n.Partition([]string{"a"}, []string{"b"})
+		n.Crash("a")
+		n.Renew("a")
+		cut := start(t, n, "a")
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_, err = b.Transport.Connect(ctx, overlay.Candidate{Peer: cut.Transport.Self(), Addrs: []string{addr}})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
 // This test checks that a silent loss is noticed by nobody until the
 // keepalive, and at once when the host comes back.
 func TestSilenceIsNoticedByKeepalive(t *testing.T) {

@@ -43,6 +43,7 @@ type Network struct {
 	proofs   map[proven]verdict          // of admission, that were checked
 	chosen   map[string]security.NodeKey // keys of hosts that do not exist yet
 	homes    map[string]string           // the first two numbers of their addresses
+	renewed  int                         // how often a host became another peer, or moved
 	tap      Tap                         // hears what streams send
 }
 

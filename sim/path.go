@@ -61,7 +61,7 @@ type parcel struct {
 const turn = 16 << 10
 
 // narrow reports whether what is sent may have to wait for the bottleneck.
-func (p *path) narrow() bool { return p.link.Model().Mbps > 0 || len(p.parcels) > 0 }
+func (p *path) narrow() bool { return p.link.Model().Bounded() || len(p.parcels) > 0 }
 
 // ship sends what a stream has to say, now or when the bottleneck has room.
 func (p *path) ship(s *stream, d delivery) {
@@ -89,7 +89,7 @@ func (q *parcel) merge(d delivery) {
 
 func (p *path) turn() int {
 	m := p.link.Model()
-	if m.Mbps == 0 {
+	if !m.Bounded() {
 		return 1 << 30
 	}
 	return min(turn, m.Queue)

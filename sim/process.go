@@ -82,7 +82,7 @@ func (p *process) seam() overlay.Seam {
 		Router:    p.router,
 		Clock:     p.clock,
 		Rand: &random{
-			seed: p.n.cfg.Seed, names: []string{p.host.name, incarnation}, streams: make(map[string]*randStream), shaken: p.n.cfg.Shake,
+			seed: p.n.cfg.Seed, names: append(slices.Clone(p.host.seeds), incarnation), streams: make(map[string]*randStream), shaken: p.n.cfg.Shake,
 		},
 		Exec: &exec{p},
 		Key:  p.host.key,
@@ -192,8 +192,10 @@ type host struct {
 	key    security.NodeKey
 	id     peer.ID
 	place  *place
-	number int    // in the order in which hosts are made: nothing may be sorted by it
-	addr   string // multiaddr without /p2p
+	seeds  []string // names of its random streams, which another peer does not share
+	number int      // in the order in which hosts are made: nothing may be sorted by it
+	ip     string   // guarded by Network.mu, as addr
+	addr   string   // multiaddr without /p2p
 
 	skew atomic.Pointer[skew]
 
@@ -216,29 +218,83 @@ func (n *Network) host(name string) *host {
 	}
 	index := n.newIndex(name)
 	ip := n.newIP(name, index)
+	key := n.newKey(name)
+	if chosen, ok := n.chosen[name]; ok {
+		key = chosen
+	}
+	return n.add(name, index, key, ip)
+}
+
+// newKey makes the key that some names decide.
+func (n *Network) newKey(names ...string) security.NodeKey {
 	var seed [sha256.Size]byte
-	newPCG(n.cfg.Seed, "key", name).read(seed[:])
+	newPCG(n.cfg.Seed, append([]string{"key"}, names...)...).read(seed[:])
 	key, err := security.GenerateNodeKey(bytes.NewReader(seed[:]))
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	if chosen, ok := n.chosen[name]; ok {
-		key = chosen
-	}
+	return key
+}
+
+// add makes a host, which has the name and the address from now on.
+func (n *Network) add(name string, index uint32, key security.NodeKey, ip string) *host {
 	id := key.PeerID()
-	h := &host{
-		n: n, index: index, number: len(n.numbered), name: name, key: key, id: id,
-		addr: "/ip4/" + ip + "/tcp/4001", paths: make(map[uint32]*path),
-	}
+	h := &host{n: n, index: index, number: len(n.numbered), name: name, seeds: []string{name}, key: key, id: id, paths: make(map[uint32]*path)}
 	h.place = placeAt(id, sha256.Sum256([]byte(id)), h)
 	h.skew.Store(&skew{})
 	at, _ := slices.BinarySearchFunc(n.hosts, index, func(h *host, i uint32) int { return cmp.Compare(h.index, i) })
 	n.hosts = slices.Insert(n.hosts, at, h)
 	n.numbered = append(n.numbered, h)
 	n.byIndex[index], n.byName[name], n.byPeer[id] = h, h, h
-	n.byAddr[h.addr], n.byAddr[ip+":4001"], n.byAddr[name+":4001"] = h, h, h
+	n.settle(h, ip)
 	n.trace.names[index] = name
 	return h
+}
+
+// settle gives a host an address, to which its name leads from now on.
+func (n *Network) settle(h *host, ip string) {
+	h.ip, h.addr = ip, "/ip4/"+ip+"/tcp/4001"
+	n.byAddr[h.addr], n.byAddr[ip+":4001"], n.byAddr[h.name+":4001"] = h, h, h
+}
+
+// Renew makes the node of that name, which does not run, another peer at the same
+// address: it has a new key, the first incarnation, and nobody's connections. Faults of
+// its links and of its clock stand. It panics if the node runs.
+func (n *Network) Renew(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	old := n.host(name)
+	if old.proc != nil && old.proc.state == stateUp {
+		panic("sim: " + name + " still runs: crash or close it before it can be another peer")
+	}
+	if old.proc != nil && old.proc.state == stateSilent {
+		old.proc.tellRestart()
+	}
+	n.renewed++
+	h := n.add(name, n.newIndex(fmt.Sprint(name, " ", n.renewed)), n.newKey(name, fmt.Sprint(n.renewed)), old.ip)
+	h.admission, h.fault, h.seeds = old.admission, old.fault, []string{name, "peer", fmt.Sprint(n.renewed)}
+	h.skew.Store(old.skew.Load())
+	for _, other := range slices.Clone(n.hosts) {
+		if other == old || other == h {
+			continue
+		}
+		n.inherit(old.paths[other.index], h, other)
+		n.inherit(other.paths[old.index], other, h)
+	}
+	for _, r := range n.rules {
+		r.from[h.index], r.to[h.index] = r.from[old.index], r.to[old.index]
+	}
+}
+
+// inherit gives the path from a to b the model, and what blocks it, of another one.
+func (n *Network) inherit(from *path, a, b *host) {
+	if from == nil {
+		return
+	}
+	p := n.path(a, b)
+	p.link.SetModel(from.link.Model())
+	p.block(false, from.cut)
+	p.block(true, from.clogged)
 }
 
 // newIP gives a host its address.

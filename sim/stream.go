@@ -271,7 +271,11 @@ func (s *stream) Remote() peer.ID { return s.c.ends[1-s.end].host.id }
 func (s *stream) Certified() bool { return true }
 
 // RemoteAddr implements overlay.Stream.
-func (s *stream) RemoteAddr() string { return s.c.ends[1-s.end].host.addr }
+func (s *stream) RemoteAddr() string {
+	s.c.n.mu.Lock()
+	defer s.c.n.mu.Unlock()
+	return s.c.ends[1-s.end].host.addr
+}
 
 // Outbound implements overlay.Stream.
 func (s *stream) Outbound() bool { return s.outbound }

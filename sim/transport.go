@@ -23,7 +23,11 @@ var _ overlay.Transport = (*transport)(nil)
 func (t *transport) Self() peer.ID { return t.p.host.id }
 
 // Addrs implements overlay.Transport.
-func (t *transport) Addrs() []string { return []string{t.p.host.addr} }
+func (t *transport) Addrs() []string {
+	t.p.n.mu.Lock()
+	defer t.p.n.mu.Unlock()
+	return []string{t.p.host.addr}
+}
 
 // Start implements overlay.Transport.
 func (t *transport) Start(h overlay.TransportHandler) error {

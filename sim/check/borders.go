@@ -216,8 +216,13 @@ func (b *borders) parted(r *history.Request, tenure int, s span) bool {
 		return true
 	}
 	life := b.lives.at(r.Caller, r.Sent)
-	return b.abroad(life, r.Cluster, tenure) && slices.ContainsFunc(b.gateways(life, r.Cluster, tenure), func(g string) bool {
-		return b.calm.node(g, s)
+	if !b.abroad(life, r.Cluster, tenure) {
+		return false
+	}
+	between := b.gateways(life, r.Cluster, tenure)
+	ends := append([]string{r.Caller, b.h.Tenures[tenure].Node}, between...)
+	return slices.ContainsFunc(between, func(g string) bool {
+		return b.calm.node(g, s) || slices.ContainsFunc(ends, func(end string) bool { return b.calm.linkHit(g, end, true, s) })
 	})
 }
 

@@ -51,9 +51,14 @@
 //
 // # Who is excused
 //
-// A node is disturbed while a fault of links (cut, clog, degrade, corrupt), a
-// pause or a fault of its router hits it, and for the convergence bound after
-// that. Disturbed observers may show zombies; disturbed pairs make no false
+// Type knowledge has the one rule: a node is judged by what it could know. One that
+// sleeps has no more time than it is awake. Of two nodes that could not find each other,
+// as no seed was there for long enough, neither has to know the other. What excluded nodes
+// do with each other is not looked at.
+//
+// A node is disturbed while a pause, a move or a fault of its router hits it, or faults of
+// links (cut, clog, degrade, corrupt) hit a quarter of its links, and for the convergence
+// bound after that; faults of fewer links disturb the pairs at their ends. Disturbed observers may show zombies; disturbed pairs make no false
 // suspicions, and nothing is due between them. What a publisher could not send
 // because it was cut off until it had shut down is lost with it, as if it had
 // died. Only of a disturbed pair may the member get an idempotent request twice,

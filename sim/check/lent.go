@@ -112,11 +112,11 @@ func intersection(a, b spans) (out spans) {
 // which so many borders had to hear.
 func (b loans) shownTooLong(v *lentView, wrong []span, borders int, through []string, by string, d *violations) {
 	for _, s := range wrong {
-		parts := b.calm.excused(v.node, s, nil)
+		parts := b.calm.excused(v.node, v.node, s, nil)
 		for _, g := range through {
 			var left []span
 			for _, part := range parts {
-				left = b.calm.grace[g].cut(part, left)
+				left = b.calm.excused(g, v.node, part, left)
 			}
 			parts = left
 		}
@@ -177,7 +177,7 @@ func (b loans) lending(life int, address, from string, s span) int {
 				continue
 			}
 			for _, g := range r.Lenders() {
-				if b.lived(g, span{s.from, forever}) {
+				if b.lived(g, span{s.from, forever}) && b.calm.met(life, b.lives.at(g, s.from), s.from) <= s.from {
 					names[g] = true
 				}
 			}

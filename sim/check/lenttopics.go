@@ -35,7 +35,8 @@ func (t lentTopics) linked(s *history.Subscription, p *history.Publication, r *R
 	since := minus(p.Sent, plus(r.Known, listens))
 	while := span{since, plus(p.Ended, r.Deliver)}
 	return s.From <= since && slices.ContainsFunc(t.crossings(s, p), func(c *history.Crossing) bool {
-		return t.lived(c.Gateway, while) && !t.calm.node(c.Gateway, while)
+		return t.lived(c.Gateway, while) && !t.calm.node(c.Gateway, while) &&
+			!t.calm.linkHit(p.Publisher, c.Gateway, true, while) && !t.calm.linkHit(c.Gateway, s.Node, true, while)
 	})
 }
 

@@ -305,13 +305,16 @@ func (d *disturbance) orphans(fault history.Fault, out map[string][]span) {
 	}
 }
 
-// disturbance is when faults kept nodes from seeing others and from being
-// seen. A node counts as disturbed as soon as one of its links is: which nodes
-// hold the leases that it depends on is not in a history.
+// disturbance is when faults kept nodes from seeing others and from being seen. A
+// fault that hits a quarter of a node's links disturbs the node, because which nodes
+// hold the leases that it depends on is not in a history; one that hits fewer
+// disturbs the pairs only.
 type disturbance struct {
+	*knowledge
 	h     *history.History
 	rules *Rules
 	lives *lives
+	links *linkFaults
 
 	bare   map[string]spans // node → while a fault stood
 	grace  map[string]spans // node → and for the convergence bound after it
@@ -320,10 +323,11 @@ type disturbance struct {
 
 	endedBy []int         // registration → the fault that ended it, or -1
 	last    time.Duration // when the last fault was over, or the last node was started; at least Start
+	general time.Duration // the same, without faults that disturb pairs or some nodes only
 }
 
 func newDisturbance(m *registrations, r *Rules) *disturbance {
-	d := &disturbance{h: m.h, rules: r, lives: m.lives}
+	d := &disturbance{knowledge: newKnowledge(m.lives, r), h: m.h, rules: r, lives: m.lives, links: newLinkFaults(m.lives, r)}
 	d.blameFaults(m)
 	bare, grace, skew, orphan := make(map[string][]span), make(map[string][]span), make(map[string][]span), make(map[string][]span)
 	for _, fault := range d.h.Faults {
@@ -337,12 +341,21 @@ func newDisturbance(m *registrations, r *Rules) *disturbance {
 			}
 		}
 		d.orphans(fault, orphan)
-		if !disturbs(fault.Do) {
+		if !disturbs(fault.Do) || ofLinks(fault) {
 			continue
 		}
 		for _, node := range d.hit(fault) {
 			bare[node] = append(bare[node], span{fault.At, over})
-			grace[node] = append(grace[node], span{fault.At, plus(over, d.rules.Converge)})
+		}
+	}
+	for node, parted := range d.links.whole {
+		for _, name := range d.lives.withClients([]string{node}) {
+			bare[name] = append(bare[name], parted...)
+		}
+	}
+	for node, list := range bare {
+		for _, s := range list {
+			grace[node] = append(grace[node], span{s.from, plus(s.until, d.rules.Converge)})
 		}
 	}
 	d.bare, d.grace, d.skew, d.orphan = eachMerged(bare), eachMerged(grace), eachMerged(skew), eachMerged(orphan)
@@ -369,10 +382,26 @@ func (d *disturbance) hit(fault history.Fault) []string {
 	return slices.Compact(nodes)
 }
 
-// pair says whether one of two nodes was disturbed at any time in s, or a
-// disturbance of theirs had been over for less than the convergence bound.
+// pair says whether one of two nodes, or the link between them, was disturbed at any
+// time in s, or a disturbance of theirs had been over for less than the convergence
+// bound.
 func (d *disturbance) pair(a, b string, s span) bool {
-	return d.node(a, s) || d.node(b, s)
+	return d.node(a, s) || d.node(b, s) || d.linkHit(a, b, true, s)
+}
+
+// linkHit says whether faults hit the link between two nodes at any time in s.
+func (d *disturbance) linkHit(a, b string, felt bool, s span) bool {
+	return slices.ContainsFunc(d.links.between(a, b, felt, nil), func(hit span) bool { return spans{hit}.touches(s) })
+}
+
+// lastOf is when the last fault was over that can have hit two nodes or the link between
+// them.
+func (d *disturbance) lastOf(a, b string) time.Duration {
+	last := d.general
+	for _, s := range slices.Concat(d.bare[a], d.bare[b], d.links.between(a, b, false, nil)) {
+		last = max(last, s.until)
+	}
+	return last
 }
 
 // node is pair for one.
@@ -382,21 +411,27 @@ func (d *disturbance) node(a string, s span) bool {
 
 // standing says whether a fault of one of two nodes stood at any time in s.
 func (d *disturbance) standing(a, b string, s span) bool {
-	return d.bare[a].touches(s) || d.bare[b].touches(s)
+	return d.bare[a].touches(s) || d.bare[b].touches(s) || d.linkHit(a, b, false, s)
 }
 
-// excused is how much of s an observer that is disturbed is not held to: what
-// is left is appended to out.
-func (d *disturbance) excused(node string, s span, out []span) []span {
+// excused is how much of s an observer of another node that is disturbed is not held to:
+// what is left is appended to out. Without another node it is about nobody's links.
+func (d *disturbance) excused(node, other string, s span, out []span) []span {
+	pair := merged(d.links.between(node, other, true, nil))
 	for _, rest := range d.grace[node].cut(s, nil) {
-		out = d.orphan[node].cut(rest, out)
+		for _, left := range d.orphan[node].cut(rest, nil) {
+			out = pair.cut(left, out)
+		}
 	}
 	return out
 }
 
-// quiet says whether no fault at all began before t.
-func (d *disturbance) quiet(t time.Duration) bool {
-	return !slices.ContainsFunc(d.h.Faults, func(f history.Fault) bool { return f.At <= t && !Undoes(f) })
+// quiet says whether no fault began before t that a node can have felt: one that
+// hit few of its links is none.
+func (d *disturbance) quiet(node string, t time.Duration) bool {
+	return !d.bare[node].touches(span{0, plus(t, 1)}) && !slices.ContainsFunc(d.h.Faults, func(f history.Fault) bool {
+		return f.At <= t && !Undoes(f) && !(ofLinks(f) && disturbs(f.Do))
+	})
 }
 
 // blameFaults finds the last fault, and which registrations faults ended.
@@ -409,11 +444,15 @@ func (d *disturbance) blameFaults(m *registrations) {
 	for i := range d.h.Nodes {
 		d.last = max(d.last, d.h.Nodes[i].From)
 	}
+	d.general = d.last
 	for i, fault := range d.h.Faults {
 		// What undoes a fault is that fault's end; alone, such as the heal before
 		// the liveness phase, it changes nothing.
 		if !Undoes(fault) {
 			d.last = max(d.last, fault.At, Over(d.h, fault))
+			if !ofLinks(fault) || !disturbs(fault.Do) {
+				d.general = max(d.general, fault.At, Over(d.h, fault))
+			}
 		}
 		if history.Removes(fault.Do) {
 			for _, node := range d.lives.withClients(fault.Nodes) {
@@ -438,13 +477,18 @@ func (d *disturbance) blame(m *registrations, fault int, node string) {
 	}
 }
 
-// latest is when a node must be done with something that it began.
+// latest is when a node must be done with something that it began, if it is awake.
 func (d *disturbance) latest(node string, began, deadline time.Duration) time.Duration {
-	late := d.rules.Outcome
-	if d.skewed(node, span{began, deadline}) {
-		late = plus(late, max(0, minus(deadline, began))/100)
+	return plus(deadline, d.slack(node, span{began, deadline}, d.rules.Outcome))
+}
+
+// slack is how much time a node has for something of which its clock measures s: one
+// percent of that more if its clock is wrong.
+func (d *disturbance) slack(node string, s span, late time.Duration) time.Duration {
+	if d.skewed(node, s) {
+		late = plus(late, s.length()/100)
 	}
-	return plus(deadline, late)
+	return late
 }
 
 // skewed says whether the node's clock may have been wrong in s.

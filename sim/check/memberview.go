@@ -222,6 +222,15 @@ func (s *memberView) addZombie(shown span) {
 	}
 }
 
+// met is since when the observer could know the member's node; at once if that is not
+// known.
+func (s *memberView) met(c *disturbance, at time.Duration) time.Duration {
+	if s.of == nil {
+		return 0
+	}
+	return c.met(s.life, c.lives.at(s.of.Node, s.of.Asked), at)
+}
+
 // noticed is when a zombie span ended because the observer changed its mind:
 // not because it died, ceased to watch, or the run was over.
 func (s *memberView) noticed(z span) bool {
@@ -326,13 +335,13 @@ func (a *agreement) wrong(c *disturbance, s *memberView, w span, zombie bool) {
 // tooLong says whether the bound after the last fault is broken, or the view
 // was wrong in the end without anything that had happened lately.
 func (a *agreement) tooLong(c *disturbance, s *memberView, w span) bool {
-	if minus(w.until, max(w.from, c.last)) > c.rules.Converge {
+	news := max(c.lastOf(s.node.Name, s.where()), s.met(c, w.until))
+	if minus(w.until, max(w.from, news)) > c.rules.Converge {
 		return true
 	}
 	if w.until < c.h.End {
 		return false
 	}
-	news := c.last
 	for _, t := range [...]time.Duration{s.truth.from, s.truth.until, s.when[len(s.when)-1].from} {
 		if t <= c.h.End {
 			news = max(news, t)
@@ -361,7 +370,7 @@ func (a *agreement) attribute(c *disturbance, s *memberView, w span, zombie bool
 		list := a.ends[node]
 		i, _ := slices.BinarySearchFunc(list, w.from, func(e ended, t time.Duration) int { return cmp.Compare(e.at, t) })
 		for ; i < len(list) && list[i].at < w.until; i++ {
-			if !c.standing(observer, member, span{list[i].at, w.until}) {
+			if c.touches(c.h.Faults[list[i].fault], observer, member) && !c.standing(observer, member, span{list[i].at, w.until}) {
 				a.note(turn{relief, list[i].fault}, minus(w.until, list[i].at))
 			}
 		}

@@ -459,7 +459,11 @@ func wasServed(q *requests, r *history.Request) bool {
 			continue
 		}
 		settling := span{minus(while.from, q.rules.Settle), while.until}
-		if q.borders.own(life, r.Cluster, i) || s.from <= settling.from && q.borders.linked(life, r.Cluster, i, settling) {
+		if q.borders.own(life, r.Cluster, i) {
+			if q.calm.met(life, q.lives.at(q.h.Tenures[i].Node, q.h.Tenures[i].Asked), r.Sent) <= settling.from {
+				return true
+			}
+		} else if s.from <= settling.from && q.borders.linked(life, r.Cluster, i, settling) {
 			return true
 		}
 	}
@@ -472,7 +476,7 @@ func crossed(q *requests, r *history.Request, tenure int) bool {
 }
 
 // checkMember: whoever handles a request serves its cluster then, and holds the
-// caller's keys, or is lent to its network.
+// caller's keys, or is lent to its network, unless both are strangers.
 func checkMember(q *requests, d *violations) {
 	for i, runs := range q.runs {
 		r := &q.h.Requests[i]
@@ -482,6 +486,7 @@ func checkMember(q *requests, d *violations) {
 			run := &q.h.Runs[n]
 			t := &q.h.Tenures[run.Tenure]
 			switch {
+			case q.calm.strangers(r.Caller, t.Node, run.Began): // what strangers do among themselves is theirs
 			case crossed(q, r, run.Tenure):
 				if !serves(t, run.Began, q.rules.Member) {
 					d.add(run.Began, "request %s was handled on %s, in the network %s, which was no member then", asked(r), t.Node, q.borders.from(run.Tenure))

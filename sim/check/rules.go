@@ -170,6 +170,7 @@ func faultKinds() []faultKind {
 		{"skew", "skews", "a node's clock was wrong"},
 		{"corrupt", "corruptions", "a bit flipped"},
 		{"break", "breaks", "connections were reset"},
+		{"move", "moves", "a running node got another address"},
 		{"router", "router_faults", "a node's router was slow, stale or wrong"},
 		{"flood", "floods", "more requests than usual"},
 		{"attack", "attacks", "a node did harm"},
@@ -199,7 +200,7 @@ func Undoes(f history.Fault) bool {
 // disturbs tells faults while which, and for some time after which, what the
 // nodes that they hit see of others and others of them proves nothing.
 func disturbs(do string) bool {
-	return slices.Contains([]string{"cut", "clog", "degrade", "pause", "router", "corrupt"}, do)
+	return slices.Contains([]string{"cut", "clog", "degrade", "pause", "router", "corrupt", "move"}, do)
 }
 
 // lasts tells faults that stand until they are undone, at the latest when the

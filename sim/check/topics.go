@@ -138,7 +138,7 @@ func (x *topics) due(subscription, publication int) claim {
 	switch {
 	case s.Asked < 0 || !x.matches(s, p) || s.NoEcho && s.Node == p.Publisher:
 		return never
-	case s.From < 0 || p.Outcome != "published" || p.Lost:
+	case s.From < 0 || p.Outcome != "published" || p.Lost || x.calm.stranger(s.Node, plus(p.Ended, x.rules.Deliver)):
 		return may
 	case p.Sent < plus(s.From, x.rules.Known) && s.From > x.h.Start, plus(p.Ended, x.rules.Deliver) > x.deaf(s):
 		return may
@@ -154,11 +154,11 @@ func (x *topics) due(subscription, publication int) claim {
 		if !x.lent.linked(s, p, x.rules) {
 			return may
 		}
-	} else if !x.lives.acquainted(life, x.lives.at(s.Node, s.Asked), "") {
+	} else if there := x.lives.at(s.Node, s.Asked); !x.lives.acquainted(life, there, "") || x.calm.met(life, there, p.Sent) > minus(p.Sent, x.rules.Known) {
 		return may
 	}
 	while := span{p.Sent, plus(p.Ended, 1)}
-	disturbed := x.calm.node(p.Publisher, while) || x.calm.grace[s.Node].touches(while)
+	disturbed := x.calm.node(p.Publisher, while) || x.calm.grace[s.Node].touches(while) || x.calm.linkHit(p.Publisher, s.Node, true, while)
 	if s.Network != p.Network {
 		disturbed = disturbed && (x.lent.disturbed(p.Publisher, while) || x.lent.disturbed(s.Node, while))
 	}

@@ -70,7 +70,8 @@ func lostOpening(b *borders, t *history.Tunnel) bool {
 }
 
 // checkEnded: the caller is done with its tunnel at its deadline; the handler
-// is, soon after the caller, at the latest when the link is given up.
+// is, soon after the caller, at the latest when the link is given up. While its node
+// sleeps no handler can end.
 func checkEnded(c *disturbance, m *registrations, d *violations) {
 	for i := range c.h.Tunnels {
 		t := &c.h.Tunnels[i]
@@ -82,19 +83,20 @@ func checkEnded(c *disturbance, m *registrations, d *violations) {
 		case t.Ended > late && !t.Lost:
 			d.add(t.Ended, "tunnel %s ended (%s) %v after its deadline", opened(t), t.Outcome, minus(t.Ended, t.Deadline))
 		}
-		checkServed(m, t, d)
+		checkServed(c, m, t, d)
 	}
 }
 
-func checkServed(m *registrations, t *history.Tunnel, d *violations) {
+func checkServed(c *disturbance, m *registrations, t *history.Tunnel, d *violations) {
 	for _, v := range t.Served {
 		if v.Tenure < 0 || v.Tenure >= len(m.h.Tenures) || m.lostNode(v.Tenure, v.Began) {
 			continue
 		}
-		latest := plus(max(t.Ended, v.Began), farewell)
+		node, left := m.h.Tenures[v.Tenure].Node, max(t.Ended, v.Began)
+		latest := c.awake(node, left, c.slack(node, span{left, plus(left, farewell)}, farewell))
 		if latest < m.h.End && (v.Ended < 0 || v.Ended > latest) {
-			d.add(latest, "tunnel %s ended (%s) at %v, and the handler on %s still had it %v later",
-				opened(t), t.Outcome, t.Ended, m.h.Tenures[v.Tenure].Node, farewell)
+			d.add(latest, "tunnel %s ended (%s) at %v, and the handler on %s, which was awake, still had it %v later",
+				opened(t), t.Outcome, t.Ended, node, minus(latest, t.Ended))
 		}
 	}
 }

@@ -16,9 +16,11 @@ import (
 type Verdict struct {
 	OK         bool              `json:"ok"` // every assertion holds, and there are no violations
 	Metrics    map[string]Metric `json:"metrics"`
-	Assertions []Result          `json:"assertions"`       // in the order of Rules.Assert, then of Rules.Sometimes
-	Violations []Violation       `json:"violations"`       // by time, then by checker and text; at most 100 of each checker
-	Counts     map[string]int    `json:"counts,omitempty"` // checker → all its violations, if there are any
+	Assertions []Result          `json:"assertions"`           // in the order of Rules.Assert, then of Rules.Sometimes
+	Violations []Violation       `json:"violations"`           // by time, then by checker and text; at most 100 of each checker
+	Counts     map[string]int    `json:"counts,omitempty"`     // checker → all its violations, if there are any
+	Lost       []Lost            `json:"lost,omitempty"`       // the first 100 messages that were lost, by time; assertions decide whether they may be
+	LostCount  int               `json:"lost_count,omitempty"` // how many there are
 }
 
 // Metric is a measured value. What could not be measured, such as detection
@@ -88,6 +90,7 @@ func Judge(h *history.History, r Rules) *Verdict {
 	v := &Verdict{Metrics: make(map[string]Metric), Counts: make(map[string]int)}
 	v.measure(f)
 	v.examine(f)
+	v.Lost, v.LostCount = lostOf(f)
 	v.decide(Assert, r.Assert)
 	v.decide(Sometimes, r.Sometimes)
 	v.OK = len(v.Violations) == 0 &&

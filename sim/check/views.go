@@ -93,6 +93,14 @@ func (s *memberView) finding(when span) finding {
 	return out
 }
 
+// where is the member's node, or the observer's own if it is not known.
+func (s *memberView) where() string {
+	if s.of != nil {
+		return s.of.Node
+	}
+	return s.node.Name
+}
+
 // maxFindings bounds what one checker keeps; more are only counted.
 const maxFindings = 10_000
 
@@ -279,7 +287,7 @@ func (d *detection) see(c *disturbance, s *memberView) {
 			continue
 		}
 		d.seen[w] = max(d.seen[w], z.until)
-		if !dies(c.h.Faults[fault].Do) || c.grace[s.node.Name].touches(span{at, z.until}) {
+		if !dies(c.h.Faults[fault].Do) || c.grace[s.node.Name].touches(span{at, z.until}) || c.linkHit(s.node.Name, s.of.Node, true, span{at, z.until}) {
 			continue
 		}
 		// What the end of the observer or of its watch cut short says nothing; the
@@ -348,7 +356,7 @@ type zombies struct {
 
 func (z *zombies) see(c *disturbance, s *memberView) {
 	for _, shown := range s.zombie {
-		z.scratch = c.excused(s.node.Name, shown, z.scratch[:0])
+		z.scratch = c.excused(s.node.Name, s.where(), shown, z.scratch[:0])
 		for _, part := range z.scratch {
 			z.longest = max(z.longest, part.length())
 			if part.length() <= c.rules.Zombie {
@@ -384,7 +392,7 @@ func (g *forgotten) see(c *disturbance, s *memberView) {
 		return
 	}
 	watched := s.when[len(s.when)-1]
-	news := max(c.last, s.truth.from, watched.from)
+	news := max(c.lastOf(s.node.Name, s.of.Node), s.truth.from, watched.from, s.met(c, c.h.End))
 	if watched.until < c.h.End || plus(news, c.rules.Converge) > c.h.End {
 		return // nothing can be said, or not yet
 	}
@@ -418,7 +426,7 @@ func checkForgotten(m *viewMeasures, d *violations) {
 func checkEmpty(q *requests, d *violations) {
 	for _, i := range falselyEmpty(q) {
 		r := &q.h.Requests[i]
-		if q.calm.quiet(r.Ended) {
+		if q.calm.quiet(r.Caller, r.Ended) {
 			d.add(r.Ended, "request %d of %s was told that %s has no members, and nothing had gone wrong", r.ID, r.Caller, r.Cluster)
 		}
 	}

@@ -44,7 +44,8 @@ type Node struct {
 	Zone    string
 	Peer    string
 	Network string            // that it is in; "" = there is only one
-	Key     string            // label of its network key
+	Key     string            // label of its network key; Excluded = it is banned, revoked, or left out
+	Seeds   []string          // nodes that it dials to join: itself if it waits for others; none = not known
 	Keys    map[string]string // cluster → label of the explicit key it holds for it, if it holds one
 	From    time.Duration     // Start returned
 	Leaving time.Duration     // it was told to leave, or was lost; -1 or 0 = never
@@ -56,6 +57,9 @@ type Node struct {
 	// Adversary says that it does harm at some time of the run: nothing is promised to it.
 	Adversary bool
 }
+
+// Excluded is the Key of a node that is out: nothing is promised to it any more.
+const Excluded = "excluded"
 
 // Crossing is one cluster, or topics, of a network that a gateway lends to another one.
 type Crossing struct {

@@ -63,7 +63,7 @@ func (d *Direction) Backlog(now time.Duration) time.Duration { return max(0, d.f
 
 // waiting is the same in bytes.
 func (d *Direction) waiting(now time.Duration) int {
-	return int(int64(d.Backlog(now)) * int64(d.model.Mbps) / 8000)
+	return int(int64(d.Backlog(now)) * d.model.Rate() / 8_000_000)
 }
 
 // Room reports whether so many bytes fit into the queue now, or the queue is

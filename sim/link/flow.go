@@ -72,7 +72,7 @@ func (d *Direction) Send(f *Flow, now time.Duration, size int) (arrive time.Dura
 		}
 		now = f.until
 	}
-	overflow := d.model.Mbps > 0 && d.waiting(now)+size > d.model.Queue
+	overflow := d.model.Bounded() && d.waiting(now)+size > d.model.Queue
 	out := d.pass(now, size)
 	p, broken := d.recover(f, size)
 	if broken {

@@ -14,8 +14,9 @@ type Model struct {
 	Latency time.Duration // one way
 	Jitter  time.Duration // on top of it, uniform between 0 and this
 	Loss    uint32        // of packets, in parts per million
-	Mbps    int           // 10⁶ bits a second; 0 = unbounded
-	Queue   int           // bytes that may wait for the bottleneck, default DefaultQueue; only with Mbps
+	Mbps    int           // 10⁶ bits a second; 0 = unbounded, unless Kbps has it
+	Kbps    int           // 10³ bits a second more
+	Queue   int           // bytes that may wait for the bottleneck, default DefaultQueue; only with a rate
 }
 
 const (
@@ -46,8 +47,14 @@ func (m Model) String() string {
 	if m.Jitter > 0 {
 		s += "+" + m.Jitter.String()
 	}
-	if m.Mbps > 0 {
-		s += ", " + strconv.Itoa(m.Mbps) + " Mbps, queue " + strconv.Itoa(m.normal().Queue) + " B"
+	switch {
+	case m.Kbps > 0:
+		s += ", " + strconv.FormatInt(m.Rate(), 10) + " kbps"
+	case m.Mbps > 0:
+		s += ", " + strconv.Itoa(m.Mbps) + " Mbps"
+	}
+	if m.Bounded() {
+		s += ", queue " + strconv.Itoa(m.normal().Queue) + " B"
 	}
 	if m.Loss > 0 {
 		s += ", loss " + strconv.FormatUint(uint64(m.Loss), 10) + " ppm"
@@ -59,19 +66,25 @@ func (m Model) String() string {
 func (m Model) normal() Model {
 	m.Latency, m.Jitter = max(0, m.Latency), max(0, m.Jitter)
 	m.Loss = min(m.Loss, AllLost)
-	m.Mbps = max(0, m.Mbps)
+	m.Mbps, m.Kbps = max(0, m.Mbps), max(0, m.Kbps)
 	if m.Queue <= 0 {
 		m.Queue = DefaultQueue
 	}
 	return m
 }
 
+// Rate is what the bottleneck lets pass, in 10³ bits a second; 0 = everything.
+func (m Model) Rate() int64 { return 1000*int64(m.Mbps) + int64(m.Kbps) }
+
+// Bounded says whether there is a bottleneck.
+func (m Model) Bounded() bool { return m.Rate() > 0 }
+
 // Transmit is how long so many bytes take to pass the bottleneck.
 func (m Model) Transmit(size int) time.Duration {
-	if m.Mbps <= 0 || size <= 0 {
+	if !m.Bounded() || size <= 0 {
 		return 0
 	}
-	return time.Duration(int64(size) * 8000 / int64(m.Mbps))
+	return time.Duration(int64(size) * 8_000_000 / m.Rate())
 }
 
 // RTT is the round trip that a sender measures on a link which is the same in

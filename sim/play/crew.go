@@ -78,6 +78,11 @@ func newCrew(p *player) (*crew, error) {
 				}
 			} else {
 				n.spec.Seeds = c.seeds(g.Network) // also those whose key differs, and who will be refused
+				if len(g.Seeds) > 0 {
+					if n.spec.Seeds, err = p.index.Select(g.Seeds...); err != nil {
+						return nil, err
+					}
+				}
 			}
 			c.nodes, c.by[name] = append(c.nodes, n), n
 		}
@@ -228,7 +233,7 @@ func (c *crew) start(n *crewNode) {
 	}
 	l := &life{Participant: participant}
 	l.index = add(c.p.record, &c.p.record.h.Nodes, history.Node{
-		Name: n.name, Relay: n.spec.Relay, Zone: n.spec.Zone, Peer: participant.Peer(), Network: n.network, Key: n.label(), Keys: n.carrier().keys,
+		Name: n.name, Relay: n.spec.Relay, Zone: n.spec.Zone, Peer: participant.Peer(), Network: n.network, Key: n.label(), Keys: n.carrier().keys, Seeds: seedsOf(n),
 		From: c.p.level.Now(), Leaving: -1, Until: -1, Adversary: n.spec.Adversary != nil || n.idle, Gateway: peersOf(participant),
 	})
 	n.leave(l)
@@ -326,7 +331,7 @@ func (c *crew) shut() {
 	slices.SortStableFunc(nodes, func(a, b *crewNode) int { return cmp.Compare(b.spec.Relay, a.spec.Relay) })
 	for _, n := range nodes {
 		if l := n.enter(true); l != nil {
-			c.p.record.note(func(h *history.History) { h.Nodes[l.index].Correct = h.Nodes[l.index].Key != excluded })
+			c.p.record.note(func(h *history.History) { h.Nodes[l.index].Correct = h.Nodes[l.index].Key != history.Excluded })
 			_ = l.Close()
 			n.leave(nil)
 		}
@@ -515,7 +520,7 @@ func (c *crew) subscribe(n *crewNode, l *life, entry int) {
 			continue
 		}
 		now := p.level.Now()
-		if n.label() != excluded { // who is out is promised nothing
+		if n.label() != history.Excluded { // who is out is promised nothing
 			p.record.note(func(all *history.History) { all.Subscriptions[h.index].From = now })
 		}
 		n.mu.Lock()

@@ -15,9 +15,6 @@ import (
 	"github.com/arke-mesh/arke/sim/scenario"
 )
 
-// excluded is the label of the key that those hold who are out: who is in holds another.
-const excluded = "excluded"
-
 // banWithin is when a ban is known to everybody, as DESIGN.md section 7 promises.
 const banWithin = 5 * time.Second
 
@@ -71,7 +68,7 @@ func (s *safe) exclude(node *crewNode, within time.Duration) {
 		begun := s.crew.p.level.Now()
 		tenures := n.tenures(l)
 		s.crew.p.record.leaving(tenures, begun)
-		s.crew.p.record.note(func(h *history.History) { h.Nodes[l.index].Until, h.Nodes[l.index].How = begun, excluded })
+		s.crew.p.record.note(func(h *history.History) { h.Nodes[l.index].Until, h.Nodes[l.index].How = begun, history.Excluded })
 		s.crew.p.at(begun+within, "out "+n.name, func() { s.out(n, l, tenures) })
 	}
 }
@@ -87,7 +84,7 @@ func (s *safe) out(n *crewNode, l *life, tenures []int) {
 		}
 		if alive {
 			again := h.Nodes[l.index]
-			again.Key, again.From, again.Leaving, again.Until, again.How = excluded, now, -1, -1, ""
+			again.Key, again.From, again.Leaving, again.Until, again.How = history.Excluded, now, -1, -1, ""
 			l.index = len(h.Nodes)
 			h.Nodes = append(h.Nodes, again)
 		}
@@ -121,7 +118,7 @@ func (n *crewNode) isOut() bool {
 // label is that of the network's key that a node holds, as the history has it.
 func (n *crewNode) label() string {
 	if n.carrier().isOut() {
-		return excluded
+		return history.Excluded
 	}
 	return n.key
 }
@@ -129,6 +126,6 @@ func (n *crewNode) label() string {
 // outside says whether a node was a stranger then.
 func outside(h *history.History, node string, at time.Duration) bool {
 	return slices.ContainsFunc(h.Nodes, func(n history.Node) bool {
-		return n.Name == node && n.Key == excluded && n.From <= at && (n.Until < 0 || at <= n.Until)
+		return n.Name == node && n.Key == history.Excluded && n.From <= at && (n.Until < 0 || at <= n.Until)
 	})
 }

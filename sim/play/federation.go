@@ -54,6 +54,22 @@ func (c *crew) gateways() error {
 	return nil
 }
 
+// seedsOf are the nodes that one dials to join, for the history.
+func seedsOf(n *crewNode) []string {
+	spec := n.carrier().spec
+	all := slices.Clone(spec.Seeds)
+	if spec.Gateway == nil {
+		if len(all) == 0 {
+			return []string{spec.Name}
+		}
+		return all
+	}
+	for _, network := range spec.Gateway.Networks {
+		all = append(all, network.Seeds...)
+	}
+	return all
+}
+
 // crossings lists what each gateway lends, for the history.
 func (c *crew) crossings() (all []history.Crossing) {
 	for _, n := range c.nodes {
@@ -92,7 +108,7 @@ func (c *crew) job(address string) (scenario.Cluster, bool) {
 func (c *crew) isRough(caller, member *crewNode) bool {
 	rough := func(a, b *crewNode) bool {
 		l := c.p.link(a.name, b.name)
-		return a != b && (l.Loss > 0 || l.Mbps > 0)
+		return a != b && (l.Loss > 0 || l.Model().Bounded())
 	}
 	if caller.network == member.network {
 		return rough(caller, member)

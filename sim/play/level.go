@@ -74,6 +74,7 @@ type NodeSpec struct {
 	Network     security.NetworkFile
 	ClusterKeys map[string][]security.KeyVersion
 	Seeds       []string     // names of nodes
+	Identity    int          // how often it came back as another peer
 	Relays      bool         // clients attach to it
 	Near        string       // a cluster: its key is chosen, with the keys that it holds, so that it anchors that
 	Prefix      string       // how its address begins; empty = it is private

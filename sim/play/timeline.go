@@ -20,7 +20,7 @@ func (p *player) act(index int, a scenario.Action) {
 	p.record.fault(p.level.Now(), a, p.back(a))
 	var err error
 	switch a.Do {
-	case "start", "restart", "stop", "crash", "silence", "pause", "resume", "slow", "skew", "router", "attack":
+	case "start", "restart", "stop", "crash", "silence", "pause", "resume", "slow", "skew", "router", "attack", "move":
 		for _, name := range a.Nodes {
 			if err = p.strike(p.crew.by[name], a); err != nil {
 				break
@@ -65,6 +65,11 @@ func (p *player) strike(n *crewNode, a scenario.Action) error {
 	gone := func(*life) error { return apply() }
 	switch a.Do {
 	case "start", "restart":
+		if a.Identity != "" {
+			n.mu.Lock()
+			n.spec.Identity++
+			n.mu.Unlock()
+		}
 		p.crew.start(n)
 		p.record.returned(n.name, p.level.Now())
 		return nil
@@ -161,7 +166,7 @@ func faultOf(at time.Duration, a scenario.Action) *history.Fault {
 		f.Between = append(f.Between, slices.Clone(side))
 	}
 	switch a.Do {
-	case "corrupt", "break":
+	case "corrupt", "break", "move":
 		f.Until = at
 	case "rotate", "revoke":
 		f.Until = at + scenario.SpreadTakes(a).D()

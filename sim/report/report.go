@@ -61,6 +61,8 @@ type Report struct {
 
 	Assertions []check.Result          `json:"assertions"`
 	Violations []Violation             `json:"violations"`
+	Lost       []Lost                  `json:"lost"`       // the first messages that did not come to what they are for
+	LostCount  int                     `json:"lost_count"` // how many there are; metrics count each work, without probes
 	Metrics    map[string]check.Metric `json:"metrics"`
 	Faults     []Fault                 `json:"faults"`
 
@@ -75,6 +77,12 @@ type Violation struct {
 	Checker   string  `json:"checker"`
 	AtSeconds float64 `json:"at_seconds"`
 	Text      string  `json:"text"`
+}
+
+// Lost is a message or a tunnel that was lost: check.Lost.
+type Lost struct {
+	AtSeconds float64 `json:"at_seconds"`
+	check.Lost
 }
 
 // Fault is something that was done to the network.
@@ -120,6 +128,10 @@ func New(info Info, s scenario.Scenario, h *history.History, v *check.Verdict) *
 	for _, x := range v.Violations {
 		r.Violations = append(r.Violations, Violation{Checker: x.Checker, AtSeconds: seconds(x.At), Text: x.Text})
 	}
+	for _, l := range v.Lost {
+		r.Lost = append(r.Lost, Lost{seconds(l.At), l})
+	}
+	r.LostCount = v.LostCount
 	r.Faults = faults(h)
 	for _, c := range info.Checkpoints {
 		r.Checkpoints = append(r.Checkpoints, strconv.FormatUint(c, 16))
@@ -130,7 +142,7 @@ func New(info Info, s scenario.Scenario, h *history.History, v *check.Verdict) *
 // filled replaces nil slices and maps, which JSON would print as null.
 func (r *Report) filled() *Report {
 	r.Works, r.Members, r.Faults = some(r.Works), some(r.Members), some(r.Faults)
-	r.Assertions, r.Violations = some(r.Assertions), some(r.Violations)
+	r.Assertions, r.Violations, r.Lost = some(r.Assertions), some(r.Violations), some(r.Lost)
 	if r.Metrics == nil {
 		r.Metrics = map[string]check.Metric{}
 	}

@@ -27,6 +27,7 @@ func (p *page) write(s *htmlWriter) {
 	s.put("<main>\n")
 	p.assertions(s)
 	p.violations(s)
+	p.lost(s)
 	p.latency(s)
 	p.percentiles(s)
 	p.outcomes(s)
@@ -119,6 +120,25 @@ func (p *page) violations(s *htmlWriter) {
 			}
 		})
 		s.more(len(p.Violations) - maxBroken)
+	}
+	s.put("</section>\n")
+}
+
+// lost is the section of the messages that were lost, if there are any.
+func (p *page) lost(s *htmlWriter) {
+	if p.LostCount == 0 {
+		return
+	}
+	s.put("<section id=\"lost\"><h2>Lost messages</h2>\n")
+	s.note("Each did not come to what it is for, and its sender was there all the time. Assertions say whether that may be.")
+	s.table("list", []string{"#sent at", "work", "which", "outcome", "what is known of its way"}, func() {
+		for _, l := range p.Lost {
+			s.put("<tr><td class=\"n\">%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n", at(l.AtSeconds), l.Work,
+				fmt.Sprintf("%s %d of %s to %s", l.Kind, l.ID, l.From, l.To), l.Outcome, l.Path)
+		}
+	})
+	if n := p.LostCount - len(p.Lost); n > 0 {
+		s.note(grouped(n) + " later ones are not named.")
 	}
 	s.put("</section>\n")
 }

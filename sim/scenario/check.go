@@ -239,8 +239,12 @@ func (c *checker) link(path string, l Link) {
 		c.add(path+".loss", "%v is more than everything", l.Loss)
 	}
 	c.number(path+".mbps", l.Mbps, 1, 1_000_000)
-	if l.Queue < 0 || l.Queue > 0 && l.Mbps == 0 {
-		c.add(path+".queue", "means something with mbps only: there is no queue without a bottleneck")
+	c.number(path+".kbps", l.Kbps, 1, 1_000_000)
+	if l.Mbps != 0 && l.Kbps != 0 {
+		c.add(path+".kbps", "the rate is in mbps already: give one of the two")
+	}
+	if l.Queue < 0 || l.Queue > 0 && l.Mbps == 0 && l.Kbps == 0 {
+		c.add(path+".queue", "means something with mbps or kbps only: there is no queue without a bottleneck")
 	}
 }
 

@@ -45,6 +45,7 @@ func (c *checker) action(path string, a Action) {
 func (c *checker) fields(path string, a Action, info ActionInfo) {
 	given := a.given()
 	var known []string
+	c.repetition(path, a, info)
 	for _, needs := range info.Needs {
 		choice := strings.Split(needs, " or ")
 		known = append(known, choice...)
@@ -61,10 +62,37 @@ func (c *checker) fields(path string, a Action, info ActionInfo) {
 			c.add(path, "%s takes %s, not both", a.Do, takes)
 		}
 	}
+	if len(info.Needs) > 0 && (repeatable(info) || a.Times != 0) { // repetition says what else is wrong with it
+		known = append(known, "times", "every")
+	}
 	for _, f := range given {
 		if !slices.Contains(known, f) {
 			c.add(path+"."+f, "%s does not take it; it takes %s", a.Do, orNothing(known))
 		}
+	}
+}
+
+// repeatable says whether an action may have times: it has no other use for every.
+func repeatable(info ActionInfo) bool {
+	return !slices.Contains(info.Needs, "every") && !slices.Contains(info.Takes, "every") && len(info.Needs) > 0 && info.Name != "churn"
+}
+
+// repetition checks how often an action happens.
+func (c *checker) repetition(path string, a Action, info ActionInfo) {
+	c.number(path+".times", a.Times, 1, MaxActions)
+	switch {
+	case !repeatable(info):
+		if a.Times != 0 && len(info.Needs) > 0 {
+			c.add(path+".times", "%s repeats something by itself; write it down several times", a.Do)
+		}
+	case a.Times == 0 && a.Every != 0:
+		c.add(path+".every", "says nothing without times: how often it happens")
+	case a.Times > 1 && a.Every <= 0:
+		c.add(path+".times", "needs every: how long after each other")
+	case a.Times > 1 && a.For+a.Down >= a.Every && a.For+a.Down > 0:
+		c.add(path+".every", "%v is not longer than what it repeats, which takes %v", a.Every, a.For+a.Down)
+	case a.Times > 1 && c.s.Duration > 0 && a.Every > 0 && (c.s.Duration-a.At)/a.Every < Duration(a.Times-1):
+		c.add(path+".times", "the last of %d would be after the end at %v", a.Times, c.s.Duration)
 	}
 }
 
@@ -106,6 +134,10 @@ func (c *checker) values(path string, a Action) {
 			c.add(path+".nodes", "%s is no gateway: it can't %s", name, a.Mode)
 		}
 	}
+	if a.Identity != "" {
+		c.word(path+".identity", "identity", a.Identity, []string{"new"})
+		c.reborn(path+".identity", a)
+	}
 	if a.Mode != "" {
 		if field, why := badMode(a, c.s.Clusters); why != "" {
 			c.add(path+field, "%s", why)
@@ -121,6 +153,9 @@ func (c *checker) values(path string, a Action) {
 		if len(a.Link.Between) > 0 {
 			c.add(path+".link.between", "belongs to the action")
 		}
+		if a.Link.OneWay {
+			c.add(path+".link.one_way", "degrade replaces both directions; say one_way in links, or cut one direction with partition-oneway")
+		}
 		c.link(path+".link", *a.Link)
 	}
 	if a.Work != nil {
@@ -131,6 +166,23 @@ func (c *checker) values(path string, a Action) {
 	}
 	if at := a.At + a.For; a.Do != "" && a.At >= 0 && a.For > 0 && at > c.s.Duration && c.s.Duration > 0 {
 		c.add(path+".for", "it would end at %v, after the end at %v", at, c.s.Duration)
+	}
+}
+
+// reborn checks that nodes can come back as other peers.
+func (c *checker) reborn(path string, a Action) {
+	if a.Do != "restart" && a.For+a.Down == 0 {
+		c.add(path, "is about the return: give for or down, or give it to the restart")
+	}
+	names, _ := c.index.Select(a.Nodes...)
+	for _, name := range names {
+		group, _, _ := c.index.Group(name)
+		switch {
+		case c.index.Relay(name) != "":
+			c.add(path, "%s is a client: it has the identity of its relay", name)
+		case c.index.isGateway(name) || group.Near != "" || group.Certificate != "":
+			c.add(path, "%s can't have another: gateways, and nodes with near or a certificate, have chosen ones", name)
+		}
 	}
 }
 
@@ -213,7 +265,7 @@ func simOnly(s Scenario) bool {
 	return slices.ContainsFunc(s.Nodes, func(g Nodes) bool { return g.Attach != "" }) ||
 		slices.ContainsFunc(groups(s), func(g Nodes) bool { return g.Near != "" || g.Prefix != "" || g.Certificate != "" }) ||
 		slices.ContainsFunc(s.Timeline, func(a Action) bool {
-			return a.Do == "break" || a.Do == "attack" || a.Do == "rotate" || a.Do == "ban" || a.Do == "revoke"
+			return a.Do == "move" || a.Identity != "" || a.Do == "break" || a.Do == "attack" || a.Do == "rotate" || a.Do == "ban" || a.Do == "revoke"
 		})
 }
 
@@ -222,6 +274,7 @@ func (c *checker) clients() {
 	for i, g := range c.s.Nodes {
 		path := fmt.Sprintf("nodes[%d]", i)
 		if g.Attach == "" {
+			c.seeds(path+".seeds", g)
 			if g.Token != "" {
 				c.add(path+".token", "only clients have one")
 			}
@@ -242,13 +295,28 @@ func (c *checker) clients() {
 		if g.Zone != "" || g.Key != "" || g.Prefix != "" || g.Network != "" {
 			c.add(path, "a client has the network, the zone, the address and the keys of its relay: leave network, zone, prefix and key out")
 		}
+		if len(g.Seeds) > 0 {
+			c.add(path+".seeds", "a client joins nothing by itself; its relay has seeds")
+		}
 		if g.Policy != "" {
 			c.add(path+".policy", "only nodes have one: it is about their clients")
 		}
 	}
 	for i, l := range c.s.Levels {
 		if simOnly(c.s) && l != Levels()[0] {
-			c.add(fmt.Sprintf("levels[%d]", i), "clients, adversaries, prefixes, keys that change, certificates, and connections that break, are at level %s only", Levels()[0])
+			c.add(fmt.Sprintf("levels[%d]", i), "clients, adversaries, prefixes, keys that change, certificates, connections that break, nodes that move or come back with another identity, are at level %s only", Levels()[0])
+		}
+	}
+}
+
+// seeds checks whom nodes dial to join.
+func (c *checker) seeds(path string, g Nodes) {
+	c.selectors(path, g.Seeds)
+	noGateways(c, path, "lends, and is nobody's seed", g.Seeds)
+	names, _ := c.index.Select(g.Seeds...)
+	for _, name := range names {
+		if seed, _, _ := c.index.Group(name); seed.Attach != "" || seed.Network != g.Network {
+			c.add(path, "%s can't be a seed: it is a client, or in another network", name)
 		}
 	}
 }
@@ -257,7 +325,7 @@ func (c *checker) clients() {
 // neighbours of its own.
 func ofNetwork(do string) bool {
 	return slices.Contains([]string{
-		"cut", "mend", "clog", "unclog", "degrade", "corrupt", "partition", "partition-oneway", "swizzle", "skew", "router", "attack", "rotate", "ban",
+		"cut", "mend", "clog", "unclog", "degrade", "corrupt", "partition", "partition-oneway", "swizzle", "skew", "router", "attack", "rotate", "ban", "move",
 	}, do)
 }
 

@@ -142,12 +142,24 @@ func (x *expander) order() {
 
 // action expands anything but churn.
 func (x *expander) action(path string, a Action) {
+	if a.Times > 0 {
+		times, every := a.Times, a.Every
+		a.Times, a.Every = 0, 0
+		for i := range min(times, MaxActions) {
+			again := a
+			again.At += Duration(i) * every
+			x.action(path, again)
+		}
+		return
+	}
 	switch a.Do {
-	case "start", "restart", "resume", "ban":
+	case "start", "restart", "resume", "ban", "move":
 		x.each(path, a, "", nil)
 	case "stop", "crash", "silence":
 		a.For += a.Down
-		x.each(path, a, "restart", nil)
+		identity := a.Identity
+		a.Identity = ""
+		x.each(path, a, "restart", func(undo *Action) { undo.Identity = identity })
 	case "pause":
 		x.each(path, a, "resume", nil)
 	case "slow":
@@ -378,6 +390,14 @@ func (x *expander) degrade(path string, a Action) {
 	if n := len(sides[0]) * len(sides[1]); n > maxDegraded {
 		x.add(path, "degrades %d links, more than %d", n, maxDegraded)
 		return
+	}
+	for _, from := range sides[0] {
+		for _, to := range sides[1] {
+			if from != to && x.index.link(from, to) != x.index.link(to, from) {
+				x.add(path, "the link between %s and %s differs by direction in the file (one_way), which degrade can't restore; degrade others", from, to)
+				return
+			}
+		}
 	}
 	link := a.Link.withDefaults()
 	link.Between = nil

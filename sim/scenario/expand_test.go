@@ -92,6 +92,9 @@ func line(a scenario.Action) string {
 	if a.Mode != "" {
 		fmt.Fprintf(&b, " %s", a.Mode)
 	}
+	if a.Identity != "" {
+		fmt.Fprintf(&b, " %s", a.Identity)
+	}
 	if a.Link != nil {
 		fmt.Fprintf(&b, " %v±%v %v", a.Link.Latency, a.Link.Jitter, a.Link.Loss)
 	}
@@ -137,6 +140,11 @@ func TestActionsExpandToPrimitiveOnes(t *testing.T) {
 		{"{at: 5s, do: corrupt, between: [m1, c1]}", []string{"5s corrupt m1>c1"}},
 		{"{at: 5s, do: flood, for: 5s, work: {from: c1, to: geo, rate: 1000}}", []string{"5s flood flood c1>geo 1000/s 0s..5s"}},
 		{"{at: 5s, do: flood, work: {from: c1, to: geo, rate: 1000}}", []string{"5s flood flood c1>geo 1000/s 0s..55s"}},
+		{"{at: 5s, do: crash, nodes: m2, for: 1s, every: 3s, times: 3}", []string{
+			"5s crash m2", "6s restart m2", "8s crash m2", "9s restart m2", "11s crash m2", "12s restart m2",
+		}},
+		{"{at: 5s, do: move, nodes: [m1, c1], every: 3s, times: 2}", []string{"5s move m1", "5s move c1", "8s move m1", "8s move c1"}},
+		{"{at: 5s, do: crash, nodes: m2, for: 1s, identity: new}", []string{"5s crash m2", "6s restart m2 new"}},
 		{"{at: 5s, do: heal}", []string{"5s heal"}},
 		{"{at: 5s, do: rolling-restart, nodes: [m1, m2], every: 3s, down: 2s}", []string{"5s stop m1", "7s restart m1", "8s stop m2", "10s restart m2"}},
 		{"{at: 5s, do: mass-restart, nodes: [m1, m2], down: 2s}", []string{"5s crash m1", "5s crash m2", "7s restart m1", "7s restart m2"}},

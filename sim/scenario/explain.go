@@ -269,6 +269,7 @@ func (l Link) model() string {
 	text.also(true, " one way")
 	text.also(l.Loss > 0, ", %v of packets lost", l.Loss)
 	text.also(l.Mbps > 0, ", %d Mbit/s with a queue of %v", l.Mbps, l.Queue)
+	text.also(l.Kbps > 0, ", %d kbit/s with a queue of %v", l.Kbps, l.Queue)
 	return string(text)
 }
 
@@ -299,6 +300,10 @@ func (x *Index) happens(a Action) string {
 		from, to = x.people(a.Between[0]), x.people(a.Between[1])
 	}
 	switch a.Do {
+	case "restart":
+		if a.Identity != "" {
+			return "start again, as other peers: " + who
+		}
 	case "slow":
 		if a.Factor <= 1 {
 			return "handlers of " + who + " take as long as before"
@@ -326,6 +331,7 @@ func (x *Index) happens(a Action) string {
 	phrases := map[string]string{
 		"start":   "start: " + who,
 		"restart": "start again: " + who,
+		"move":    "get another address: " + who,
 		"stop":    "shut down: " + who,
 		"crash":   "killed: " + who,
 		"silence": "lost their power: " + who,

@@ -157,8 +157,8 @@ func (x *Index) find(selector string) ([]int, error) {
 	return nil, fmt.Errorf("no node or group is called %q%s", short(selector), hint(selector, x.known()))
 }
 
-// Link returns the model between two nodes: the first that fits, in either
-// order. ok is false if the file has none; the defaults apply.
+// Link returns the model of the link from one node to another: the first that fits, in
+// either order unless it is one-way. ok is false if the file has none; the defaults apply.
 func (x *Index) Link(a, b string) (link Link, ok bool) {
 	if i := x.link(a, b); i >= 0 {
 		return x.links[i], true
@@ -168,7 +168,7 @@ func (x *Index) Link(a, b string) (link Link, ok bool) {
 
 func (x *Index) link(a, b string) int {
 	for i, ends := range x.ends {
-		if ends[0][a] && ends[1][b] || ends[0][b] && ends[1][a] {
+		if ends[0][a] && ends[1][b] || ends[0][b] && ends[1][a] && !x.links[i].OneWay {
 			return i
 		}
 	}

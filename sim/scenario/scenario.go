@@ -49,6 +49,7 @@ type Nodes struct {
 	Start   Duration `yaml:"start,omitempty" json:"start,omitempty"`   // when the first one starts
 	Every   Duration `yaml:"every,omitempty" json:"every,omitempty"`   // between two of them; default: all at once
 	Near    string   `yaml:"near,omitempty" json:"near,omitempty"`     // a cluster: their ids are chosen so that they anchor it, as far as the keys they hold tell where it is
+	Seeds   []string `yaml:"seeds,omitempty" json:"seeds,omitempty"`   // selectors of the nodes that they dial to join; default: the first node of their network
 	Prefix  string   `yaml:"prefix,omitempty" json:"prefix,omitempty"` // the first two numbers of their addresses, "81.2"; default: private ones
 	Key     string   `yaml:"key,omitempty" json:"key,omitempty"`       // a label: nodes with different labels hold different network keys
 	Policy  string   `yaml:"policy,omitempty" json:"policy,omitempty"` // what their clients may do: the text of a relay's policy; default: everything
@@ -90,14 +91,16 @@ type Limits struct {
 }
 
 // Link is the model of the links between two sets of nodes, in both
-// directions. The zero value of a field is the default named beside it.
+// directions unless OneWay says otherwise. The zero value of a field is the default named beside it.
 type Link struct {
 	Between []string `yaml:"between,omitempty" json:"between,omitempty"` // two selectors
+	OneWay  bool     `yaml:"one_way,omitempty" json:"one_way,omitempty"` // from the first selector's nodes to the second's only
 	Latency Duration `yaml:"latency,omitempty" json:"latency,omitempty"` // one way; default 5 ms
 	Jitter  Duration `yaml:"jitter,omitempty" json:"jitter,omitempty"`   // on top, uniform; default 0 with a latency, else 1 ms
 	Loss    Share    `yaml:"loss,omitempty" json:"loss,omitempty"`       // of packets; default none
 	Mbps    int      `yaml:"mbps,omitempty" json:"mbps,omitempty"`       // each direction; default unbounded
-	Queue   Bytes    `yaml:"queue,omitempty" json:"queue,omitempty"`     // before the bottleneck; default 256 KiB, with mbps only
+	Kbps    int      `yaml:"kbps,omitempty" json:"kbps,omitempty"`       // the same in 10³ bits, for less than 1 Mbit/s
+	Queue   Bytes    `yaml:"queue,omitempty" json:"queue,omitempty"`     // before the bottleneck; default 256 KiB, with mbps or kbps only
 }
 
 // Work is a stream of messages from some nodes to a cluster or to topics.
@@ -120,21 +123,23 @@ type Work struct {
 // Action is one entry of the timeline. Which fields it needs depends on Do;
 // Actions has the table.
 type Action struct {
-	At      Duration   `yaml:"at" json:"at"`
-	Do      string     `yaml:"do" json:"do"`
-	Nodes   []string   `yaml:"nodes,omitempty" json:"nodes,omitempty"`     // selectors; expanded: one node, and those of a rotate
-	Between [][]string `yaml:"between,omitempty" json:"between,omitempty"` // two lists of selectors; one-way: from the first to the second
-	For     Duration   `yaml:"for,omitempty" json:"for,omitempty"`         // after which it is undone; default: until the end or a matching action
-	Every   Duration   `yaml:"every,omitempty" json:"every,omitempty"`     // between nodes or links of a compound action
-	Down    Duration   `yaml:"down,omitempty" json:"down,omitempty"`       // how long each node is away
-	Factor  int        `yaml:"factor,omitempty" json:"factor,omitempty"`   // slow: handlers take so many times as long
-	Offset  Duration   `yaml:"offset,omitempty" json:"offset,omitempty"`   // skew: wall clock, may be negative
-	Drift   int        `yaml:"drift,omitempty" json:"drift,omitempty"`     // skew: parts per million, may be negative
-	Share   Share      `yaml:"share,omitempty" json:"share,omitempty"`     // churn: of the nodes per minute
-	Mode    string     `yaml:"mode,omitempty" json:"mode,omitempty"`       // router: slow, stale or wrong
-	On      string     `yaml:"on,omitempty" json:"on,omitempty"`           // attack: the cluster, or the first word of topics; rotate: the cluster
-	Link    *Link      `yaml:"link,omitempty" json:"link,omitempty"`       // degrade: the model meanwhile
-	Work    *Work      `yaml:"work,omitempty" json:"work,omitempty"`       // flood: what is sent meanwhile
+	At       Duration   `yaml:"at" json:"at"`
+	Do       string     `yaml:"do" json:"do"`
+	Nodes    []string   `yaml:"nodes,omitempty" json:"nodes,omitempty"`       // selectors; expanded: one node, and those of a rotate
+	Between  [][]string `yaml:"between,omitempty" json:"between,omitempty"`   // two lists of selectors; one-way: from the first to the second
+	For      Duration   `yaml:"for,omitempty" json:"for,omitempty"`           // after which it is undone; default: until the end or a matching action
+	Every    Duration   `yaml:"every,omitempty" json:"every,omitempty"`       // between nodes or links of a compound action; between repetitions, with times
+	Times    int        `yaml:"times,omitempty" json:"times,omitempty"`       // how often it happens, every so long; expanded: never set
+	Identity string     `yaml:"identity,omitempty" json:"identity,omitempty"` // "new": who comes back has another key, and no memory
+	Down     Duration   `yaml:"down,omitempty" json:"down,omitempty"`         // how long each node is away
+	Factor   int        `yaml:"factor,omitempty" json:"factor,omitempty"`     // slow: handlers take so many times as long
+	Offset   Duration   `yaml:"offset,omitempty" json:"offset,omitempty"`     // skew: wall clock, may be negative
+	Drift    int        `yaml:"drift,omitempty" json:"drift,omitempty"`       // skew: parts per million, may be negative
+	Share    Share      `yaml:"share,omitempty" json:"share,omitempty"`       // churn: of the nodes per minute
+	Mode     string     `yaml:"mode,omitempty" json:"mode,omitempty"`         // router: slow, stale or wrong
+	On       string     `yaml:"on,omitempty" json:"on,omitempty"`             // attack: the cluster, or the first word of topics; rotate: the cluster
+	Link     *Link      `yaml:"link,omitempty" json:"link,omitempty"`         // degrade: the model meanwhile
+	Work     *Work      `yaml:"work,omitempty" json:"work,omitempty"`         // flood: what is sent meanwhile
 }
 
 // Assertion is a claim about a run's metrics: "lost == 0", "reroute_p99 <
@@ -154,10 +159,10 @@ func Actions() []ActionInfo {
 	nodes, between := []string{"nodes"}, []string{"between"}
 	return []ActionInfo{
 		{"start", "Starts nodes that have not run yet; their group's start no longer counts.", nodes, nil},
-		{"restart", "Starts nodes that were stopped, crashed or silenced, each with a new incarnation.", nodes, nil},
-		{"stop", "Shuts nodes down gracefully: they leave, finish what they accepted, and go.", nodes, []string{"for or down"}},
-		{"crash", "Kills the processes: peers see their connections reset at once.", nodes, []string{"for or down"}},
-		{"silence", "Cuts the power: peers see nothing at all. The clients on the machine of a relay are lost with it.", nodes, []string{"for or down"}},
+		{"restart", "Starts nodes that were stopped, crashed or silenced, each with a new incarnation; with identity: new as another peer at the same address, as after the loss of its data.", nodes, []string{"identity"}},
+		{"stop", "Shuts nodes down gracefully: they leave, finish what they accepted, and go.", nodes, []string{"for or down", "identity"}},
+		{"crash", "Kills the processes: peers see their connections reset at once.", nodes, []string{"for or down", "identity"}},
+		{"silence", "Cuts the power: peers see nothing at all. The clients on the machine of a relay are lost with it.", nodes, []string{"for or down", "identity"}},
 		{"pause", "Stops the nodes while their clocks run, as a stalled machine does; of a relay and its clients only those that are named.", nodes, []string{"for"}},
 		{"resume", "Lets paused nodes go on.", nodes, nil},
 		{"slow", "Makes the handlers of the nodes take factor times as long; 1 is normal.", []string{"nodes", "factor"}, []string{"for"}},
@@ -165,6 +170,7 @@ func Actions() []ActionInfo {
 		{"mend", "Ends a cut from the first nodes to the second.", between, nil},
 		{"clog", "Nothing passes from the first nodes to the second meanwhile, and nothing is lost: it waits.", between, []string{"for"}},
 		{"unclog", "Ends a clog from the first nodes to the second.", between, nil},
+		{"move", "Gives running nodes another address, as a new DHCP lease or another network does: their connections are dead at once, their peers notice by silence. Names that lead to them lead to the new address. Level sim only.", nodes, nil},
 		{"degrade", "Replaces the model of the links between the nodes, both ways; undone, they are as the file has them.", []string{"between", "link"}, []string{"for"}},
 		{"skew", "Sets the clocks of the nodes off by offset and lets them drift; with neither they are right again.", nodes, []string{"offset", "drift", "for"}},
 		{"corrupt", "Flips a bit in the next frame from one of the first nodes to one of the second; with every, another pair each time.", between, []string{"every", "for"}},
@@ -272,19 +278,19 @@ func filledIn(s Scenario) Scenario {
 }
 
 func (l Link) everywhere() bool {
-	return len(l.Between) == 2 && l.Between[0] == "*" && l.Between[1] == "*"
+	return len(l.Between) == 2 && !l.OneWay && l.Between[0] == "*" && l.Between[1] == "*"
 }
 
 // Model is the link as the levels play it.
 func (l Link) Model() link.Model {
-	return link.Model{Latency: l.Latency.D(), Jitter: l.Jitter.D(), Loss: uint32(l.Loss), Mbps: l.Mbps, Queue: int(l.Queue)}
+	return link.Model{Latency: l.Latency.D(), Jitter: l.Jitter.D(), Loss: uint32(l.Loss), Mbps: l.Mbps, Kbps: l.Kbps, Queue: int(l.Queue)}
 }
 
 func (l Link) withDefaults() Link {
 	if l.Latency == 0 {
 		l.Latency, l.Jitter = DefaultLatency, cmp.Or(l.Jitter, DefaultJitter)
 	}
-	if l.Mbps > 0 && l.Queue == 0 {
+	if l.Model().Bounded() && l.Queue == 0 {
 		l.Queue = DefaultQueue
 	}
 	return l

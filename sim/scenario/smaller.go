@@ -200,10 +200,10 @@ func (c *candidates) shorter() {
 // simplerLinks makes links perfect, or their latency constant.
 func (c *candidates) simplerLinks() {
 	for i, l := range c.from.Links {
-		if l.Jitter > 0 || l.Loss > 0 || l.Mbps > 0 {
-			c.try(func(s *Scenario) { s.Links[i] = Link{Between: l.Between, Latency: l.Latency} })
+		if l.Jitter > 0 || l.Loss > 0 || l.Model().Bounded() {
+			c.try(func(s *Scenario) { s.Links[i] = Link{Between: l.Between, OneWay: l.OneWay, Latency: l.Latency} })
 		}
-		if l.Jitter > 0 && (l.Loss > 0 || l.Mbps > 0) {
+		if l.Jitter > 0 && (l.Loss > 0 || l.Model().Bounded()) {
 			c.try(func(s *Scenario) { s.Links[i].Jitter = 0 })
 		}
 		if !l.everywhere() {

@@ -40,6 +40,7 @@ type World struct {
 	files   map[string]*security.Network // guarded by mu; by encoded network file
 	clients []*attached                  // guarded by mu; all lives
 	order   []string                     // guarded by mu; names as they were first started
+	renewed map[string]int               // guarded by mu; how often a node became another peer
 }
 
 var (
@@ -49,7 +50,7 @@ var (
 
 // New makes a world on a network that was started, in its bubble.
 func New(n *sim.Network, cfg Config) *World {
-	w := &World{n: n, cfg: cfg, nodes: make(map[string]*participant), files: make(map[string]*security.Network), foes: newFoes(n, cfg.Seed)}
+	w := &World{n: n, cfg: cfg, nodes: make(map[string]*participant), renewed: make(map[string]int), files: make(map[string]*security.Network), foes: newFoes(n, cfg.Seed)}
 	w.bridges = &bridges{w: w, last: make(map[string]*bridge), names: make(map[string]string)}
 	return w
 }
@@ -110,6 +111,7 @@ func (w *World) equip(spec play.NodeSpec) (node.Config, error) {
 	if spec.Prefix != "" && !w.n.SetPrefix(spec.Name, spec.Prefix) {
 		return node.Config{}, fmt.Errorf("node %s: something was done to it before it started: its address can't be chosen any more", spec.Name)
 	}
+	w.renew(spec)
 	w.n.SetAdmission(spec.Name, admission)
 	seam := w.n.Seam(spec.Name)
 	w.foes.turn(spec, admission, &seam)
@@ -130,6 +132,15 @@ func (w *World) equip(spec play.NodeSpec) (node.Config, error) {
 		cfg.Seeds = append(cfg.Seeds, name+":4001")
 	}
 	return cfg, nil
+}
+
+// renew makes a node another peer, as often as it came back as one.
+func (w *World) renew(spec play.NodeSpec) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ; w.renewed[spec.Name] < spec.Identity; w.renewed[spec.Name]++ {
+		w.n.Renew(spec.Name)
+	}
 }
 
 func (w *World) create(spec play.NodeSpec) (*participant, error) {
@@ -298,6 +309,8 @@ func (w *World) strike(name string, a scenario.Action) error {
 		w.n.Resume(name)
 	case "skew":
 		w.n.Skew(name, a.Offset.D(), a.Drift)
+	case "move":
+		w.n.Move(name)
 	case "router":
 		w.n.RouterFault(name, a.Mode)
 	case "attack":

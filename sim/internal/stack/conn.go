@@ -181,7 +181,7 @@ func (e *end) room(size int) (int, time.Time) {
 		return 0, time.Time{}
 	}
 	l := e.out.path.link
-	if l.Model().Mbps == 0 {
+	if !l.Model().Bounded() {
 		return size, time.Time{}
 	}
 	size = min(size, pacedWrite)

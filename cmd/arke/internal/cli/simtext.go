@@ -95,6 +95,23 @@ func simDetails(b *strings.Builder, r *report.Report) {
 		}
 		fmt.Fprintf(b, "  FAILED      %s at %.3f s: %s\n", v.Checker, v.AtSeconds, v.Text)
 	}
+	simLost(b, r)
+}
+
+// shownLost is how many lost messages of one run are printed.
+const shownLost = 5
+
+// simLost names the first messages that were lost.
+func simLost(b *strings.Builder, r *report.Report) {
+	for i, l := range r.Lost {
+		if i == shownLost {
+			break
+		}
+		fmt.Fprintf(b, "  lost        at %.3f s: %s\n", l.AtSeconds, l.Lost)
+	}
+	if n := r.LostCount - min(shownLost, len(r.Lost)); n > 0 {
+		fmt.Fprintf(b, "  lost        and %d more; --json and the report of --out name up to %d\n", n, len(r.Lost))
+	}
 }
 
 // outcomes lists counts, the largest first.
