@@ -239,7 +239,7 @@ func (r *Relay) place(h *wire.LeafHello, keys *brought, before *client, from sou
 		return nil, &wire.LeafGoodbye{Code: wire.EndShutdown, Text: "the relay is shutting down"}
 	case !seated:
 		return nil, &wire.LeafGoodbye{Code: wire.EndFull, Text: fmt.Sprintf(
-			"%v of %v: at most %d, and less while others have many", ErrTooManyClients, from, r.shares.clients())}
+			"%v of %v: at most %d, and less while others have many: end some, or %s", ErrTooManyClients, from, r.shares.clients(), raise(flagClients))}
 	}
 	r.last++
 	var id wire.LeafID

@@ -126,7 +126,7 @@ func (c *client) dropped(why session.Drop, n int) {
 	}
 	c.relay.count.add(dropShareOfBytes, n)
 	c.relay.count.ended[wire.EndOther].Add(1)
-	c.leave(wire.EndOther, ErrShareOfBytes.Error(), linger)
+	c.leave(wire.EndOther, c.relay.refusals.shareOfBytes.Error(), linger)
 }
 
 // handle takes one message from the client.
@@ -226,7 +226,7 @@ func (c *client) until(deadline time.Time) (context.Context, context.CancelFunc)
 // that the client waits for, unless it has its share of these.
 func (c *client) work(name string, f func()) error {
 	if !c.extent.work.Take(1) {
-		return ErrShareOfWork
+		return c.relay.refusals.shareOfWork
 	}
 	if !c.spawn(name, func() { defer c.extent.work.Give(1); f() }) {
 		c.extent.work.Give(1)

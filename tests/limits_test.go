@@ -87,7 +87,7 @@ func TestOneClientMoreThanARelayTakes(t *testing.T) {
 	a := harness.NewNetwork(t).Relay("a")
 	before := a.Dropped("refused.too_many_clients") // attaches the harness itself
 	var last *client.Client
-	for range 255 {
+	for range 1023 {
 		last = a.Client()
 	}
 	over, err := client.New(client.Config{Socket: a.Socket()})
@@ -162,7 +162,7 @@ func TestFloodStaysWithinTheLimits(t *testing.T) {
 			return patterns.Message{}, nil
 		},
 		Push: func(context.Context, *patterns.Request) { work() },
-	}, patterns.Limits{Concurrency: concurrency, QueueLength: 1 << 20, QueueBytes: queue})
+	}, patterns.Limits{Concurrency: concurrency, QueueLength: 10_000, QueueBytes: queue})
 	require.NoError(t, err)
 	a.Sees(1, "slow")
 	a.Sees(1, "echo")

@@ -147,7 +147,7 @@ func (flags *relayFlags) relayConfig(g guests) relay.Config {
 		Tokens: g.tokens,
 		Share:  g.share,
 		Policy: g.policy,
-		Limits: relay.Limits{Clients: flags.maxClients},
+		Limits: flags.limits,
 	}
 }
 
