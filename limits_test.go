@@ -71,11 +71,11 @@ func TestAnOptionThatCantBeKeptIsRefusedAtOnce(t *testing.T) {
 			require.NoError(t, serve(arke.Concurrency(16_000), arke.QueueLength(384)))
 		} else {
 			require.NoError(t, subscribe(1<<30))
-			require.NoError(t, serve(arke.Concurrency(32_768), arke.QueueLength(1_000_000)))
+			require.NoError(t, serve(arke.Concurrency(32_768), arke.QueueLength(1_000_000), arke.Tunnels(24_576)))
 		}
 		require.NoError(t, serve(arke.Tunnels(16_384), arke.Capacity(65_536), arke.MaxMessage(16<<20)), way)
 		refused(serve(arke.Concurrency(32_769)), "32769 handlers", "32768")
-		refused(serve(arke.Tunnels(16_385)), "16385 tunnels", "16384")
+		refused(serve(arke.Tunnels(24_577)), "24577 tunnels", map[bool]string{true: "16384", false: "24576"}[attached])
 		refused(serve(arke.Capacity(65_537)), "65537", "65536")
 		refused(serve(arke.MaxMessage(16<<20+1)), "16777217", "16777216")
 	}

@@ -137,8 +137,8 @@ func MaxMessage(n int) ServeOption {
 	return func(o *serveOptions) { o.limits.MessageBytes = n }
 }
 
-// Tunnels bounds the open tunnels. Default 16,384, which is the most. A negative number
-// means none.
+// Tunnels bounds the open tunnels. Default 16,384, which is the most of an attached
+// program; a node may have 24,576. A negative number means none.
 func Tunnels(n int) ServeOption {
 	return func(o *serveOptions) { o.limits.Tunnels = n }
 }

@@ -138,6 +138,10 @@ func (s *calls) start(k *call, m *wire.Request) {
 		return
 	}
 	reserves := strings.HasPrefix(r.Cluster, reserved)
+	if !reserves && s.c.seat.observes {
+		k.fail(fmt.Errorf("relay: an observer only asks the relay about itself: %w", patterns.ErrUnauthorized))
+		return
+	}
 	if !reserves { // answer knows what those are about
 		if err := s.c.rights.refuse(policy.Call, r.Cluster); err != nil {
 			k.fail(err)

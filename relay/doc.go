@@ -116,6 +116,8 @@
 //	4 tunnels   kinds 40 to 43
 //	8 surveys   replies with the flag 4
 //	16 keys     keys of clusters at the end of the client's Hello
+//	64 observer the client asks the relay about itself, $status, $members and $names, and
+//	            nothing else. A relay that is full has a few places for such clients
 //	32 several  in the relay's Publish each message has before its headers u32 length of
 //	            what follows, u8 0, and others may follow it
 //

@@ -27,8 +27,12 @@ func TestWhatTheRelayCantKeepIsRefusedAtOnce(t *testing.T) {
 			bytes   uint32
 			refused bool
 		}{
-			{0, 0, false}, {0, 1 << 20, false}, {0, 1<<20 + 1, true},
-			{wire.SubscribeBlocks, 0, false}, {wire.SubscribeBlocks, 1 << 20, false}, {wire.SubscribeBlocks, 1<<20 + 1, true},
+			{0, 0, false},
+			{0, 1 << 20, false},
+			{0, 1<<20 + 1, true},
+			{wire.SubscribeBlocks, 0, false},
+			{wire.SubscribeBlocks, 1 << 20, false},
+			{wire.SubscribeBlocks, 1<<20 + 1, true},
 		} {
 			d := b.trySubscribe(wire.Subscribe{ID: uint64(i + 1), Pattern: "a", Options: c.options, Bytes: c.bytes, Length: 1 << 30})
 			if !c.refused {

@@ -91,8 +91,10 @@ func (m *member) excess(l *Limits) error {
 	asked := m.limits // 0 = the default, or what the relay allows
 	switch waiting := max(asked.QueueLength, 0); {
 	case asked.Tunnels > l.Tunnels:
-		return &limitError{fmt.Sprintf("relay: a member with %d tunnels needs more than the %d that a program may have: ask for less", asked.Tunnels, l.Tunnels),
-			patterns.ErrTooMany, wire.LimitTunnels, dropTooManyTunnels}
+		return &limitError{
+			fmt.Sprintf("relay: a member with %d tunnels needs more than the %d that a program may have: ask for less", asked.Tunnels, l.Tunnels),
+			patterns.ErrTooMany, wire.LimitTunnels, dropTooManyTunnels,
+		}
 	case asked.Concurrency > l.Deliveries-waiting:
 		return &limitError{fmt.Sprintf(
 			"relay: a member with %d handlers and a queue of %d needs more than the %d requests that a program's members may have: ask for less, or %s",

@@ -232,7 +232,7 @@ func TestBytesAreSharedByAllClients(t *testing.T) {
 		eventually(t, greedy.has, "nobody is refused")
 		r := greedy.reply()
 		require.Equal(t, []any{wire.OutcomeOverloaded, wire.LimitShare}, []any{r.Outcome, r.Code})
-			require.Contains(t, bodyOf(t, r.Tail), relay.ErrShareOfBytes.Error()+": at most 2097152: ")
+		require.Contains(t, bodyOf(t, r.Tail), relay.ErrShareOfBytes.Error()+": at most 2097152: ")
 		require.LessOrEqual(t, s.relay.Status().Held.Bytes, total, "with what waits for the member")
 		for id := range uint64(2) {
 			large(modest, id)

@@ -82,7 +82,7 @@ type Config struct {
 	MaxSubscriptions int
 
 	// Workers bounds the handlers that run at once, over all members; those
-	// of tunnels have half of it at most. Default 32,768.
+	// of tunnels have three quarters of it at most. Default 32,768.
 	Workers int
 	// TunnelBytes bounds what the tunnels of this node may have received and
 	// not read, together, in bytes; at least 64 KiB. Default 256 MiB.
@@ -111,16 +111,16 @@ type Config struct {
 // defaultWorkers lets one member have as many tunnels as patterns.Limits say by default.
 const defaultWorkers = 32768
 
-// tunnelHandlers is how many handlers of tunnels run at once.
-func (c Config) tunnelHandlers() int { return c.Workers - c.Workers/2 }
+// tunnelHandlers is how many handlers of tunnels so many workers run at once.
+func tunnelHandlers(workers int) int { return workers - workers/4 }
 
-// affords says why no member may have these limits: the node has fewer workers.
-func (c Config) affords(l patterns.Limits) error {
+// affords says why no member of a node with so many workers may have these limits.
+func affords(workers int, l patterns.Limits) error {
 	switch {
-	case l.Concurrency > c.Workers:
-		return fmt.Errorf("%w: a member with %d handlers needs more than the %d of one node: ask for less", patterns.ErrTooMany, l.Concurrency, c.Workers)
-	case l.Tunnels > c.tunnelHandlers():
-		return fmt.Errorf("%w: a member with %d tunnels needs more than the %d of one node: ask for less", patterns.ErrTooMany, l.Tunnels, c.tunnelHandlers())
+	case l.Concurrency > workers:
+		return fmt.Errorf("%w: a member with %d handlers needs more than the %d of one node: ask for less", patterns.ErrTooMany, l.Concurrency, workers)
+	case l.Tunnels > tunnelHandlers(workers):
+		return fmt.Errorf("%w: a member with %d tunnels needs more than the %d of one node: ask for less", patterns.ErrTooMany, l.Tunnels, tunnelHandlers(workers))
 	}
 	return nil
 }
