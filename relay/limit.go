@@ -30,7 +30,7 @@ const (
 func (l *Limits) Flags() []Flag {
 	return []Flag{
 		{flagClients, &l.Clients, "programs of one user that may be attached at once, twice as many of all users; an idle one costs about 40 KB"},
-		{flagMembers, &l.Registrations, "members that one program may have, all programs four times as many; one costs about 10 KB"},
+		{flagMembers, &l.Registrations, "members that one program may have, all programs four times as many; one costs about 15 KB"},
 		{flagSubscriptions, &l.Subscriptions, "subscriptions that one program may have, all programs four times as many"},
 		{flagDeliveries, &l.Deliveries, "requests that the members of one program may have, running and waiting, all programs four times as many"},
 		{flagPublicationBytes, &l.PublicationBytes, "bytes of publications that may wait for one program, and so the largest buffer of a subscription"},
