@@ -112,13 +112,15 @@ type ServeOption func(*serveOptions)
 
 type serveOptions struct{ limits patterns.Limits }
 
-// Concurrency bounds the handlers that run at once. Default 64.
+// Concurrency bounds the handlers that run at once. Default 64. Serve refuses more than
+// 32,768, and an attached program more together with QueueLength than the 16,384 requests
+// that its relay allows it (--max-deliveries).
 func Concurrency(n int) ServeOption {
 	return func(o *serveOptions) { o.limits.Concurrency = n }
 }
 
 // QueueLength bounds the requests that wait for a handler. Default 1,024. A
-// negative number means that none may wait.
+// negative number means that none may wait. See Concurrency for the largest.
 func QueueLength(n int) ServeOption {
 	return func(o *serveOptions) { o.limits.QueueLength = n }
 }
@@ -135,13 +137,14 @@ func MaxMessage(n int) ServeOption {
 	return func(o *serveOptions) { o.limits.MessageBytes = n }
 }
 
-// Tunnels bounds the open tunnels. Default 16,384. A negative number means none.
+// Tunnels bounds the open tunnels. Default 16,384, which is the most of an attached
+// program; a node may have 24,576. A negative number means none.
 func Tunnels(n int) ServeOption {
 	return func(o *serveOptions) { o.limits.Tunnels = n }
 }
 
 // Capacity is the member's weight in balancing. A member of capacity 2 gets
-// twice the work of one with the default, 1.
+// twice the work of one with the default, 1. At most 65,536.
 func Capacity(n int) ServeOption {
 	return func(o *serveOptions) { o.limits.Capacity = n }
 }
@@ -283,9 +286,11 @@ func Signed() SubscribeOption {
 
 // Buffer bounds the messages that wait for the subscriber, in messages and in
 // bytes. Default 4,096 and 16 MiB. 0 means the default. An empty buffer has room for
-// a message of any size. The buffer of an attached program is in the program; before it the
-// relay holds 16 MiB for all of the program's subscriptions, unless it is configured
-// otherwise. Messages beyond that are a gap, with GapRelay, whatever the buffer's size.
+// a message of any size.
+//
+// The buffer of an attached program is in the program. Before it the relay holds 16 MiB
+// for all of the program's subscriptions (--publication-bytes), and what finds no room
+// there is a gap. Subscribe refuses a buffer with more bytes than that.
 func Buffer(messages, bytes int) SubscribeOption {
 	return func(o *subscribeOptions) { o.inner.QueueLength, o.inner.QueueBytes = messages, bytes }
 }

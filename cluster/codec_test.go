@@ -107,7 +107,7 @@ func FuzzDecodeRecord(f *testing.F) {
 		}
 		require.Equal(t, leaseKey{"p", 1}, got.leaseKey)
 		require.Positive(t, got.capacity)
-		require.LessOrEqual(t, got.capacity, maxCapacity)
+		require.LessOrEqual(t, got.capacity, MaxCapacity)
 	})
 }
 

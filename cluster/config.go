@@ -25,6 +25,8 @@ const (
 	MaxNetworks = wire.MaxNetworks
 	// MaxPriority is the last priority of lent members.
 	MaxPriority = 255
+	// MaxCapacity bounds a member's weight in balancing.
+	MaxCapacity = 1 << 16
 	// MaxPayload is the longest payload of a registration in bytes.
 	MaxPayload = 8 << 10
 )

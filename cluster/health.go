@@ -23,7 +23,6 @@ const (
 	busyInflight  = 64                            // default concurrency of a member of capacity 1
 	overloadQueue = 64                            // least queue believed after "overloaded"
 	maxLatency    = int64(10 * time.Minute)       // keeps costs inside 64 bits
-	maxCapacity   = 1 << 16
 )
 
 // load is what a caller knows of one member's health: the core behind picks.
@@ -55,7 +54,7 @@ type load struct {
 }
 
 func newLoad(p *pool, capacity int) *load {
-	return &load{pool: p, capacity: int64(min(max(capacity, 1), maxCapacity))}
+	return &load{pool: p, capacity: int64(min(max(capacity, 1), MaxCapacity))}
 }
 
 // waiting estimates the queue at the member: what it said last, fading.

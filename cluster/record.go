@@ -93,7 +93,7 @@ func decodeRecord(b []byte, l *lease) (record, error) {
 	}
 	r := record{
 		leaseKey: leaseKey{peer.ID(m.Peer), MemberID(m.Member)}, incarnation: m.Incarnation,
-		addrs: m.Addrs, zone: m.Zone, capacity: int(min(max(m.Capacity, 1), maxCapacity)), maxMessage: int(m.MaxMessage),
+		addrs: m.Addrs, zone: m.Zone, capacity: int(min(max(m.Capacity, 1), MaxCapacity)), maxMessage: int(m.MaxMessage),
 		payload: m.Payload, suspect: m.Suspect, revision: m.Revision, certificate: m.Certificate,
 		network: m.Network, priority: int(min(m.Priority, MaxPriority)), networks: decodeNetworks(m.Networks),
 	}

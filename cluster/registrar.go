@@ -173,7 +173,7 @@ func (r *registrar) add(now time.Time, name string, d Registration) error {
 	}
 	g := &localMember{
 		name: name, id: d.Member, node: r.described.keep(description{r.here.now(), r.certificates.Certificate(), r.ephemeral(name)}),
-		capacity: int32(min(max(d.Capacity, 1), maxCapacity)), maxMessage: max(d.MaxMessage, 0), payload: d.Payload,
+		capacity: int32(min(max(d.Capacity, 1), MaxCapacity)), maxMessage: max(d.MaxMessage, 0), payload: d.Payload,
 	}
 	if d.Network != "" || d.Priority > 0 || len(d.Networks) > 0 || d.Passed != nil {
 		g.lending = &lending{d.Network, min(max(d.Priority, 0), MaxPriority), d.Networks, d.Passed}
@@ -423,7 +423,7 @@ func (r *registrar) revise(now time.Time, name string, as Registration) {
 		return
 	}
 	g := r.members[i]
-	capacity, maxMessage := int32(min(max(as.Capacity, 1), maxCapacity)), max(as.MaxMessage, 0)
+	capacity, maxMessage := int32(min(max(as.Capacity, 1), MaxCapacity)), max(as.MaxMessage, 0)
 	came := !slices.Equal(g.networks(), as.Networks)
 	if g.capacity == capacity && g.maxMessage == maxMessage && !came {
 		return

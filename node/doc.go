@@ -25,5 +25,5 @@
 // # What a node costs
 //
 // A node also routes for others, and keeps a part of the directory of who serves
-// what. Handlers run on at most 16,384 goroutines at once.
+// what. Handlers run on at most 32,768 goroutines at once.
 package node

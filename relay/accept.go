@@ -223,8 +223,16 @@ func (r *Relay) place(h *wire.LeafHello, keys *brought, before *client, from sou
 			away.end(errGone)
 		}
 	}()
+	observes := h.Features&wire.FeatureObserver != 0
 	seated := r.shares.seats.Take(from, 1)
-	if !seated {
+	spare := !seated && observes
+	switch {
+	case spare:
+		if away = r.oldestSpare(); away != nil {
+			r.unseat(away)
+			r.count.ended[wire.EndFull].Add(1)
+		}
+	case !seated:
 		if away = r.longestAway(from); away != nil {
 			r.unseat(away)
 			r.count.ended[wire.EndFull].Add(1)
@@ -237,9 +245,9 @@ func (r *Relay) place(h *wire.LeafHello, keys *brought, before *client, from sou
 			r.shares.seats.Give(from, 1)
 		}
 		return nil, &wire.LeafGoodbye{Code: wire.EndShutdown, Text: "the relay is shutting down"}
-	case !seated:
+	case !seated && !spare:
 		return nil, &wire.LeafGoodbye{Code: wire.EndFull, Text: fmt.Sprintf(
-			"%v of %v: at most %d, and less while others have many", ErrTooManyClients, from, r.shares.clients())}
+			"%v of %v: at most %d, and less while others have many: end some, or %s", ErrTooManyClients, from, r.shares.clients(), raise(flagClients))}
 	}
 	r.last++
 	var id wire.LeafID
@@ -250,7 +258,7 @@ func (r *Relay) place(h *wire.LeafHello, keys *brought, before *client, from sou
 		r.random.Read(id[:]) // never fails
 	}
 	c := newClient(r, h, id, origin, r.last, from, who)
-	c.conn.keys = keys
+	c.conn.keys, c.seat.spare = keys, spare
 	r.clients[id] = c
 	r.count.sessions.Add(1)
 	return c, nil
@@ -263,9 +271,29 @@ func (r *Relay) place(h *wire.LeafHello, keys *brought, before *client, from sou
 func (r *Relay) longestAway(from source) (first *client) {
 	full := r.shares.seats.Used() >= r.shares.seats.Limit()
 	for _, c := range r.clients {
-		if (full || c.seat.from == from) && c.conn.away() && (first == nil || c.sess.Heard().Before(first.sess.Heard())) {
+		if !c.seat.spare && (full || c.seat.from == from) && c.conn.away() && (first == nil || c.sess.Heard().Before(first.sess.Heard())) {
 			first = c
 		}
+	}
+	return first
+}
+
+// maxSpare is how many observers are let in beyond Limits.Clients.
+const maxSpare = 4
+
+// oldestSpare returns the observer that has to go before another one is let in beyond
+// Limits.Clients; nil if there is a place. The caller holds mu.
+func (r *Relay) oldestSpare() (first *client) {
+	n := 0
+	for _, c := range r.clients {
+		if c.seat.taken && c.seat.spare {
+			if n++; first == nil || c.origin < first.origin {
+				first = c
+			}
+		}
+	}
+	if n < maxSpare {
+		return nil
 	}
 	return first
 }
@@ -275,10 +303,10 @@ func (r *Relay) unseat(c *client) {
 	if r.clients[c.id] == c {
 		delete(r.clients, c.id)
 	}
-	if c.seat.taken {
-		c.seat.taken = false
+	if c.seat.taken && !c.seat.spare {
 		r.shares.seats.Give(c.seat.from, 1)
 	}
+	c.seat.taken = false
 }
 
 // mortal is a connection that knows whether the process at its other end has

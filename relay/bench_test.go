@@ -73,7 +73,7 @@ func publications(b *testing.B, near, far patterns.Messenger, size int) {
 	const ahead = 8 << 10
 	ctx := b.Context()
 	h := &hearer{all: make(chan struct{}, 1), some: make(chan struct{}, 1<<20)}
-	s, err := far.Subscribe(ctx, "bench.a", h, patterns.SubscribeOptions{QueueLength: 1 << 20, QueueBytes: 1 << 30})
+	s, err := far.Subscribe(ctx, "bench.a", h, patterns.SubscribeOptions{QueueLength: 1 << 20})
 	require.NoError(b, err)
 	defer s.Close(ctx)
 	body := make([]byte, size)

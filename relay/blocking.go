@@ -47,7 +47,7 @@ var (
 func newBlocking(w wanted, f *wire.Subscribe) *blocking {
 	limits := patterns.SubscribeOptions{QueueLength: int(f.Length), QueueBytes: int(f.Bytes)}.WithDefaults()
 	w.options.Overflow, w.options.QueueLength, w.options.Origin = patterns.OverflowBlock, 1, w.t.c.origin
-	return &blocking{wanted: w, length: limits.QueueLength, bytes: limits.QueueBytes}
+	return &blocking{wanted: w, length: limits.QueueLength, bytes: min(limits.QueueBytes, w.t.c.relay.cfg.Limits.PublicationBytes)}
 }
 
 // open implements place.

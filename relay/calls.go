@@ -103,16 +103,16 @@ func (s *calls) begin(k *call) error {
 	case s.stopped.Load():
 		return errDraining
 	case len(s.open) >= limits.Requests:
-		return ErrTooManyRequests
+		return s.c.relay.refusals.requests
 	case len(s.open) > 0 && s.bytes+k.size > limits.RequestBytes:
 		// One that is alone may have any size, or a limit below the largest
 		// message would refuse it for ever.
-		return ErrTooManyBytes
+		return s.c.relay.refusals.bytes
 	case !s.places.Cover(len(s.open) + 1):
-		return ErrShareOfRequests
+		return s.c.relay.refusals.shareOfRequests
 	case !s.room.Cover(s.bytes+k.size) && len(s.open) > 0:
 		s.places.Cover(len(s.open))
-		return ErrShareOfBytes
+		return s.c.relay.refusals.shareOfBytes
 	}
 	s.open[k.id] = k
 	s.bytes += k.size
@@ -138,6 +138,10 @@ func (s *calls) start(k *call, m *wire.Request) {
 		return
 	}
 	reserves := strings.HasPrefix(r.Cluster, reserved)
+	if !reserves && s.c.seat.observes {
+		k.fail(fmt.Errorf("relay: an observer only asks the relay about itself: %w", patterns.ErrUnauthorized))
+		return
+	}
 	if !reserves { // answer knows what those are about
 		if err := s.c.rights.refuse(policy.Call, r.Cluster); err != nil {
 			k.fail(err)

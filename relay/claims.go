@@ -26,6 +26,8 @@ type place interface {
 	close(ctx context.Context) error
 	// name is the cluster or the pattern.
 	name() string
+	// excess says why the relay can't keep what the place asks for.
+	excess(*Limits) error
 }
 
 // claimKind tells registrations and subscriptions apart.
@@ -39,12 +41,11 @@ const (
 
 // kinds is what sets them apart.
 var kinds = [claimKinds]struct {
-	lane           wire.Lane   // where the client is told of a claim: behind what comes for it
-	verb           policy.Verb // what the client does with the place, in the policy's words
-	tooMany, share error       // why one more is refused
+	lane wire.Lane   // where the client is told of a claim: behind what comes for it
+	verb policy.Verb // what the client does with the place, in the policy's words
 }{
-	registration: {wire.LaneCtl, policy.Serve, ErrTooManyRegistrations, ErrShareOfRegistrations},
-	subscription: {wire.LanePub, policy.Subscribe, ErrTooManySubscriptions, ErrShareOfSubscriptions},
+	registration: {wire.LaneCtl, policy.Serve},
+	subscription: {wire.LanePub, policy.Subscribe},
 }
 
 // claims are the registrations and subscriptions of one client: ids that it has
@@ -118,6 +119,8 @@ func (s *claims) begin(id uint64, kind claimKind, timeout uint64, p place) error
 func (s *claims) add(k *claim) error {
 	limits := &s.c.relay.cfg.Limits
 	most := [claimKinds]int{registration: limits.Registrations, subscription: limits.Subscriptions}
+	excess := k.excess(limits)
+	refusals := &s.c.relay.refusals
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -127,10 +130,12 @@ func (s *claims) add(k *claim) error {
 		return k.refused
 	case s.c.relay.isDraining():
 		return errDraining
+	case excess != nil:
+		return excess
 	case s.count[k.kind] >= most[k.kind]:
-		return kinds[k.kind].tooMany
+		return refusals.claims[k.kind].tooMany
 	case !s.parts[k.kind].Cover(s.count[k.kind] + 1):
-		return kinds[k.kind].share
+		return refusals.claims[k.kind].share
 	}
 	s.byID[k.id] = k
 	s.count[k.kind]++

@@ -45,8 +45,11 @@ type client struct {
 
 // seat is a client's place among all.
 type seat struct {
-	from  source
-	taken bool // guarded by Relay.mu
+	from     source
+	observes bool // it is for asking the relay about itself only
+	// Guarded by Relay.mu.
+	taken bool
+	spare bool // one of those that are kept for observers
 }
 
 // life is that of a client, from its Hello until nothing is left of its session.
@@ -69,9 +72,9 @@ func newClient(r *Relay, h *wire.LeafHello, id wire.LeafID, origin, number uint6
 	c := &client{
 		relay: r, id: id, origin: origin, name: h.Name,
 		log:      r.log.With(zap.String("client", h.Name)),
-		features: h.Features & wire.AllFeatures,
+		features: h.Features & (wire.AllFeatures | wire.FeatureObserver),
 		largest:  largestMessage,
-		seat:     &seat{from, true},
+		seat:     &seat{from: from, observes: h.Features&wire.FeatureObserver != 0, taken: true},
 		life:     newLife(r.ctx),
 		extent:   r.shares.extent(number),
 	}
@@ -126,7 +129,7 @@ func (c *client) dropped(why session.Drop, n int) {
 	}
 	c.relay.count.add(dropShareOfBytes, n)
 	c.relay.count.ended[wire.EndOther].Add(1)
-	c.leave(wire.EndOther, ErrShareOfBytes.Error(), linger)
+	c.leave(wire.EndOther, c.relay.refusals.shareOfBytes.Error(), linger)
 }
 
 // handle takes one message from the client.
@@ -136,6 +139,13 @@ func (c *client) handle(lane wire.Lane, k wire.Kind, body []byte) (kept bool) {
 		return false
 	}
 	var err error
+	switch k {
+	case wire.KindPublish, wire.KindServe, wire.KindSubscribe:
+		if c.seat.observes {
+			c.violated(undue("an observer only asks the relay about itself"))
+			return false
+		}
+	}
 	switch k {
 	case wire.KindRequest:
 		kept, err = true, c.calls.handleRequest(body)
@@ -226,7 +236,7 @@ func (c *client) until(deadline time.Time) (context.Context, context.CancelFunc)
 // that the client waits for, unless it has its share of these.
 func (c *client) work(name string, f func()) error {
 	if !c.extent.work.Take(1) {
-		return ErrShareOfWork
+		return c.relay.refusals.shareOfWork
 	}
 	if !c.spawn(name, func() { defer c.extent.work.Give(1); f() }) {
 		c.extent.work.Give(1)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net"
 	"net/netip"
 	"slices"
@@ -114,10 +115,10 @@ type Limits struct {
 	// closed of the user, or address, that has most.
 	Waiting int
 	// Clients is how many may be attached of one user, or from one address. Default
-	// 256. One more is refused: ErrTooManyClients. All of them together may have
+	// 1,024. One more is refused: ErrTooManyClients. All of them together may have
 	// twice as many; then each has a fair share.
 	Clients int
-	// Registrations is how many members one client may have. Default 64. One
+	// Registrations is how many members one client may have. Default 1,024. One
 	// more fails: ErrTooManyRegistrations.
 	Registrations int
 	// Subscriptions is how many one client may have. Default 4096. One more
@@ -125,7 +126,8 @@ type Limits struct {
 	Subscriptions int
 	// PublicationBytes is how many bytes of publications may wait for one client
 	// until it has said that it has read them, which package client does by the
-	// sixteenth; what is more is dropped, and told as a gap: patterns.GapSlow. As
+	// sixteenth; what is more is dropped, and told as a gap: patterns.GapSlow. A
+	// subscription that asks for a larger buffer is refused. As
 	// many of its own may wait for room at the node; it can send no more then.
 	// Default 16 MiB.
 	PublicationBytes int
@@ -169,7 +171,7 @@ type Limits struct {
 // has its share is refused more, with an error of its own and a counter in [Status];
 // what it has stays its own. By default one alone may have all that Limits give it.
 type Totals struct {
-	// Registrations, by default four times Limits.Registrations (256). One more
+	// Registrations, by default four times Limits.Registrations (4,096). One more
 	// fails: ErrShareOfRegistrations.
 	Registrations int `json:"registrations"`
 	// Subscriptions, by default four times Limits.Subscriptions (16,384). One more
@@ -221,8 +223,8 @@ const maxName = 255
 
 func (l Limits) withDefaults() Limits {
 	l.Waiting = cmp.Or(l.Waiting, 256)
-	l.Clients = cmp.Or(l.Clients, 256)
-	l.Registrations = cmp.Or(l.Registrations, 64)
+	l.Clients = cmp.Or(l.Clients, 1024)
+	l.Registrations = cmp.Or(l.Registrations, 1024)
 	l.Subscriptions = cmp.Or(l.Subscriptions, 4096)
 	l.PublicationBytes = cmp.Or(l.PublicationBytes, 16<<20)
 	l.Requests = cmp.Or(l.Requests, 4096)
@@ -278,6 +280,8 @@ func (c Config) validate() error {
 		return errors.New("relay: Config.Limits must be positive")
 	case min(t.Registrations, t.Subscriptions, t.Requests, t.Deliveries, t.Tunnels, t.Work, t.Waits, t.Bytes) < 1:
 		return errors.New("relay: Config.Totals must be positive")
+	case max(l.PublicationBytes, l.QueueBytes) > math.MaxInt32:
+		return fmt.Errorf("relay: Config.Limits: lanes of more than %d bytes", math.MaxInt32)
 	case l.Handshake < 0 || l.Stall < 0:
 		return errors.New("relay: Config.Limits must be positive")
 	}

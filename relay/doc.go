@@ -116,6 +116,8 @@
 //	4 tunnels   kinds 40 to 43
 //	8 surveys   replies with the flag 4
 //	16 keys     keys of clusters at the end of the client's Hello
+//	64 observer the client asks the relay about itself, $status, $members and $names, and
+//	            nothing else. A relay that is full has a few places for such clients
 //	32 several  in the relay's Publish each message has before its headers u32 length of
 //	            what follows, u8 0, and others may follow it
 //
@@ -218,7 +220,9 @@
 //	4 draining        10 unreachable    16 topic        2 and 14 beyond a limit of the client: code
 //	5 expired         11 interrupted    17 other        1 registrations, 2 calls, 3 bytes of calls,
 //	                                                    4 tunnels, 5 subscriptions, 6 its share
-//	                                                    of what all clients may have
+//	                                                    of what all clients may have,
+//	                                                    7 bytes of a subscription's buffer,
+//	                                                    8 requests to its members
 //
 // A relay may have a policy (package relay/policy): then what the client may not do
 // with a name has outcome 6, with a text that says so. That goes for calls, Serve,
@@ -263,10 +267,12 @@
 // A subscription that is "signed" gets what carries its publisher's signature: the relay
 // verifies it. What does not is a Gap.
 //
+// Length and bytes of a subscription are the buffer that the program has for it (0 =
+// 4,096 and 16 MiB). More bytes than lane pub has are refused: outcome 14, code 7.
+//
 // A subscription that blocks has publishers on its node wait: not more than length
 // messages and bytes are on their way to the client, until a TunnelCredit with flag
-// 16 says how many its program has taken since the beginning. (0 = 4,096 and
-// 16 MiB.)
+// 16 says how many its program has taken since the beginning.
 //
 // # Tunnels
 //
@@ -365,7 +371,7 @@
 //	< hello: client id, no session, limits, peer, "arke"
 //	  000000c101000100000000................................................................00000000000000
 //	  000000000000000000000000000000000000000000000000000000000000000000................000000000001100001
-//	  00000000000040000010000000100000000000040000000010000000800000010000000080000034313244334b6f6f57....
+//	  00000000000400000010000000100000000000040000000010000000800000010000000080000034313244334b6f6f57....
 //	  ..............................................................55....................0461726b65
 //	> serve: id 1, requests, "geo"
 //	  0000002e3800000000000000010000000000000000000000000000000000000000000000000000000000000000010367656f
@@ -400,7 +406,7 @@
 //	< hello, feature 4
 //	  000000c101000100000004................................................................00000000000000
 //	  000000000000000000000000000000000000000000000000000000000000000000................000000000001100001
-//	  00000000000040000010000000100000000000040000000010000000800000010000000080000034313244334b6f6f57....
+//	  00000000000400000010000000100000000000040000000010000000800000010000000080000034313244334b6f6f57....
 //	  ..............................................................55....................0461726b65
 //	> serve: id 1, tunnels, "pipe"
 //	  0000002f38000000000000000100000000000000000000000000000000000000000000000000000000000000000804706970

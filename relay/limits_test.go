@@ -27,18 +27,18 @@ func TestOneBeyondALimitIsTheNamedError(t *testing.T) {
 		b.register(1, "geo")
 		b.register(2, "geo")
 		d := b.tryServe(wire.Serve{ID: 3, Cluster: "geo", Patterns: 15})
-		require.Equal(t, []any{wire.OutcomeTooMany, wire.LimitRegistrations, relay.ErrTooManyRegistrations.Error()}, []any{d.Outcome, d.Code, d.Text})
+		require.Equal(t, []any{wire.OutcomeTooMany, wire.LimitRegistrations, relay.ErrTooManyRegistrations.Error() + ": at most 2: use another program, or start the relay with a larger --max-members"}, []any{d.Outcome, d.Code, d.Text})
 
 		b.subscribe(wire.Subscribe{ID: 11, Pattern: "a"})
 		b.subscribe(wire.Subscribe{ID: 12, Pattern: "b"})
 		d = b.trySubscribe(wire.Subscribe{ID: 13, Pattern: "c"})
-		require.Equal(t, []any{wire.OutcomeTooMany, wire.LimitSubscriptions, relay.ErrTooManySubscriptions.Error()}, []any{d.Outcome, d.Code, d.Text})
+		require.Equal(t, []any{wire.OutcomeTooMany, wire.LimitSubscriptions, relay.ErrTooManySubscriptions.Error() + ": at most 2: use another program, or start the relay with a larger --max-subscriptions"}, []any{d.Outcome, d.Code, d.Text})
 
 		caller := s.attach()
 		caller.ask(1, "geo", "")
 		caller.ask(2, "geo", "")
 		r := caller.call(3, "geo", "")
-		require.Equal(t, []any{uint64(3), wire.OutcomeOverloaded, wire.LimitCalls, relay.ErrTooManyRequests.Error()}, []any{r.ID, r.Outcome, r.Code, bodyOf(t, r.Tail)})
+		require.Equal(t, []any{uint64(3), wire.OutcomeOverloaded, wire.LimitCalls, relay.ErrTooManyRequests.Error() + ": at most 2: wait for replies, or use another program"}, []any{r.ID, r.Outcome, r.Code, bodyOf(t, r.Tail)})
 		b.answer(b.delivery())
 		caller.reply()
 		r = caller.call(4, "geo", string(make([]byte, 300)))
@@ -52,7 +52,7 @@ func TestOneBeyondALimitIsTheNamedError(t *testing.T) {
 		s.serveEcho("pipe")
 		require.Zero(t, caller.open(6, 5, "pipe").Outcome)
 		r = caller.open(7, 6, "pipe")
-		require.Equal(t, []any{wire.OutcomeTooMany, wire.LimitTunnels, relay.ErrTooManyTunnels.Error()}, []any{r.Outcome, r.Code, bodyOf(t, r.Tail)})
+		require.Equal(t, []any{wire.OutcomeTooMany, wire.LimitTunnels, relay.ErrTooManyTunnels.Error() + ": tunnels of one program: at most 1: use another program, or another relay"}, []any{r.Outcome, r.Code, bodyOf(t, r.Tail)})
 		require.Equal(t, map[string]uint64{
 			"registration.too_many": 1, "subscription.too_many": 1, "request.too_many": 1, "request.too_many_bytes": 1, "tunnel.too_many": 1,
 		}, s.relay.Status().Drops)

@@ -4,6 +4,7 @@
 package relay
 
 import (
+	"errors"
 	"slices"
 	"sync/atomic"
 
@@ -46,6 +47,7 @@ const (
 	dropShareOfWork
 	dropShareOfWaits
 	dropShareOfBytes
+	dropBuffer // a subscription was refused: its buffer is larger than what the relay holds
 	dropCount
 )
 
@@ -81,6 +83,7 @@ func (d dropReason) String() string {
 		dropShareOfWork:          "work.share",
 		dropShareOfWaits:         "wait.share",
 		dropShareOfBytes:         "bytes.share",
+		dropBuffer:               "subscription.buffer",
 	}[d]
 }
 
@@ -100,9 +103,9 @@ func (c *counters) add(d dropReason, n int) { c.drops.Add(d, uint64(n)) }
 
 // limit counts err if it is a limit of a client, or that the relay drains.
 func (c *counters) limit(err error) {
-	l, ok := err.(*limitError)
+	var l *limitError
 	switch {
-	case ok:
+	case errors.As(err, &l):
 		c.drop(l.drop)
 	case err == errTooManyDeliveries:
 		c.drop(dropTooManyDeliveries)

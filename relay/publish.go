@@ -176,9 +176,9 @@ func (p *publisher) push(key string, m *wire.LeafPublish) bool {
 	case p.bytes == 0:
 		p.room.Cover(size)
 	case p.bytes+size > p.c.relay.cfg.Limits.PublicationBytes:
-		err = ErrTooManyBytes
+		err = p.c.relay.refusals.publications
 	case !p.room.Cover(p.bytes + size):
-		err = ErrShareOfBytes
+		err = p.c.relay.refusals.shareOfBytes
 	}
 	if err != nil {
 		p.c.relay.count.limit(err)

@@ -29,9 +29,10 @@ import (
 // be called concurrently.
 type Relay struct {
 	// Immutable after New.
-	cfg   Config
-	log   *zap.Logger
-	count *counters
+	cfg      Config
+	log      *zap.Logger
+	count    *counters
+	refusals refusals
 	outside
 
 	// Lifecycle.
@@ -112,8 +113,8 @@ func New(cfg Config) (*Relay, error) {
 		cfg:     cfg,
 		log:     cfg.Logger.Named("relay"),
 		clients: map[wire.LeafID]*client{},
-		count:   newCounters(),
-		shares:  newShares(cfg.Totals, cfg.Limits.Clients),
+		count:   newCounters(), refusals: newRefusals(&cfg.Limits, &cfg.Totals),
+		shares: newShares(cfg.Totals, cfg.Limits.Clients),
 	}
 	r.outside.open(cfg.Seam)
 	r.rounds = cfg.Node.Rounds()

@@ -26,7 +26,7 @@ func TestTheRelaysHelloTellsTheLimits(t *testing.T) {
 		require.Equal(t, "arke", w.Name)
 		require.Equal(t, uint32(wire.MaxFrame), w.LargestFrame)
 		require.Equal(t, uint32(16<<20), w.LargestMessage)
-		require.Equal(t, []uint32{64, 4096, 4096}, []uint32{w.Registrations, w.Subscriptions, w.Calls})
+		require.Equal(t, []uint32{1024, 4096, 4096}, []uint32{w.Registrations, w.Subscriptions, w.Calls})
 		require.Equal(t, uint64(64<<20), w.CallBytes)
 		require.Equal(t, [4]uint32{1 << 20, 8 << 20, 16 << 20, 8 << 20}, w.LaneBytes)
 		require.NotZero(t, w.Session)

@@ -24,6 +24,31 @@ type Status struct {
 	Clients  []ClientStatus    `json:"clients"` // by name
 	Drops    map[string]uint64 `json:"drops"`   // "thing.reason" to count, since the start
 	Held     Totals            `json:"held"`    // by all clients, beyond what is each one's own
+	Full     []FullStatus      `json:"full,omitempty"`
+}
+
+// FullStatus describes a user or an address that may attach no further client.
+type FullStatus struct {
+	From    string `json:"from"`
+	Clients int    `json:"clients"` // of it
+	Limit   int    `json:"limit"`   // for one; less while others have many
+}
+
+// full returns those that may attach no further client, by name. The caller holds mu.
+func (r *Relay) full() (all []FullStatus) {
+	clients := map[source]int{}
+	for _, c := range r.clients {
+		if c.seat.taken && !c.seat.spare {
+			clients[c.seat.from]++
+		}
+	}
+	for from, n := range clients {
+		if !r.shares.seats.Fits(from, 1) {
+			all = append(all, FullStatus{from.String(), n, r.shares.clients()})
+		}
+	}
+	slices.SortFunc(all, func(a, b FullStatus) int { return cmp.Compare(a.From, b.From) })
+	return all
 }
 
 // PolicyStatus describes the policy, if there is one. Decisions are made once for each
@@ -67,6 +92,7 @@ func (r *Relay) Status() Status {
 		Clients:  make([]ClientStatus, 0, len(clients)),
 		Drops:    r.count.snapshot(),
 		Held:     r.shares.held(),
+		Full:     r.full(),
 	}
 	r.mu.Unlock()
 	if p := r.law.policy.Load(); p != nil {

@@ -48,7 +48,7 @@ func (t *topics) handleSubscribe(body []byte) error {
 		Queue: f.Queue, NoEcho: f.Options&wire.SubscribeNoEcho != 0, Signed: f.Options&wire.SubscribeSigned != 0,
 		Keys: t.c.conn.keys.topic(f.Pattern),
 	}
-	w := wanted{t, f.ID, f.Pattern, o}
+	w := wanted{t, f.ID, f.Pattern, o, int(f.Bytes)}
 	var p place = &listener{wanted: w}
 	if f.Options&wire.SubscribeBlocks != 0 {
 		p = newBlocking(w, &f)
@@ -69,6 +69,7 @@ type wanted struct {
 	id      uint64
 	pattern string
 	options patterns.SubscribeOptions
+	buffer  int // bytes that the program has for it; 0 = it did not say
 }
 
 // name implements place.

@@ -5,6 +5,7 @@ package relay
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -88,15 +89,16 @@ func (t *tunnels) open(k *call) {
 		k.fail(errors.New("relay: tunnels are a feature that the hello does not name"))
 		return
 	}
+	var limit *tunnel.LimitError
 	s, tail, err := t.hop.Open(k.ask.Cluster, k.ask.Tail)
 	if err != nil {
 		switch {
 		case t.c.relay.isDraining():
 			err = errDraining
 		case errors.Is(err, tunnel.ErrShare):
-			err = ErrShareOfTunnels
-		case errors.Is(err, patterns.ErrTooMany):
-			err = ErrTooManyTunnels
+			err = t.c.relay.refusals.shareOfTunnels
+		case errors.As(err, &limit):
+			err = fmt.Errorf("%w: %s: at most %d: use another program, or another relay", ErrTooManyTunnels, limit.What, limit.Most)
 		}
 		k.fail(err)
 		return

@@ -87,7 +87,7 @@ func TestOneClientMoreThanARelayTakes(t *testing.T) {
 	a := harness.NewNetwork(t).Relay("a")
 	before := a.Dropped("refused.too_many_clients") // attaches the harness itself
 	var last *client.Client
-	for range 255 {
+	for range 1023 {
 		last = a.Client()
 	}
 	over, err := client.New(client.Config{Socket: a.Socket()})
@@ -96,10 +96,39 @@ func TestOneClientMoreThanARelayTakes(t *testing.T) {
 	err = over.Start(t.Context())
 	require.ErrorIs(t, err, client.ErrTooManyClients)
 	require.ErrorIs(t, err, patterns.ErrTooMany)
-	a.Requests("echo", "x").Ends(14).Says("as many clients as it may have")
+	a.Requests("echo", "x").Ends(14).Says("is full: ", "at most 1024", "--max-clients")
 	require.Equal(t, before+2, a.Dropped("refused.too_many_clients"))
 	require.NoError(t, last.Close())
 	harness.Eventually(t, harness.Patience, "that there is room", func() error { return over.Start(t.Context()) })
+}
+
+func TestAFullRelayKeepsAPlaceForItsOperator(t *testing.T) {
+	// This test fills a relay: status and doctor still get in, again and again, the
+	// doctor names the limit and what to do, and a program is refused with both.
+	scenario(t)
+	a := harness.NewNetwork(t).Relay("a", harness.Flags("--max-clients", "3"))
+	for len(attachedTo(t, a)) < 3 {
+		a.Client()
+	}
+	for range 6 { // more than there are places kept
+		require.Len(t, attachedTo(t, a), 3)
+		found := a.Does("doctor").Ends(1).Stdout
+		require.Contains(t, found, "has 3 of 3 clients")
+		require.Contains(t, found, "--max-clients")
+	}
+	a.Requests("echo", "x").Ends(14).Says("is full: ", "at most 3", "--max-clients")
+}
+
+// attachedTo returns the programs of a relay, without the command that asks.
+func attachedTo(t *testing.T, a *harness.Relay) (all []any) {
+	t.Helper()
+	said := object(t, a.Does("status", "--json").Ends(0))
+	for _, c := range said["relay"].(map[string]any)["clients"].([]any) {
+		if c.(map[string]any)["name"] != "arke status" {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 func TestWhatATopicDoesNotTakeIsCounted(t *testing.T) {
@@ -162,7 +191,7 @@ func TestFloodStaysWithinTheLimits(t *testing.T) {
 			return patterns.Message{}, nil
 		},
 		Push: func(context.Context, *patterns.Request) { work() },
-	}, patterns.Limits{Concurrency: concurrency, QueueLength: 1 << 20, QueueBytes: queue})
+	}, patterns.Limits{Concurrency: concurrency, QueueLength: 10_000, QueueBytes: queue})
 	require.NoError(t, err)
 	a.Sees(1, "slow")
 	a.Sees(1, "echo")

@@ -143,7 +143,7 @@ func (s *arkeSeat) Subscribe(each func(body []byte)) (Subscription, error) {
 	sub := &arkeSubscriber{each: each}
 	var o patterns.SubscribeOptions
 	if s.window > 0 {
-		o.QueueLength, o.QueueBytes = 1<<20, 1<<30
+		o.QueueLength = 1 << 20
 	}
 	_, err := s.arke.Subscribe(context.Background(), topic, sub, o)
 	return sub, err

@@ -37,17 +37,29 @@ func (b *Budget[K]) Limit() int {
 func (b *Budget[K]) Take(k K, n int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	holders := len(b.held)
-	if b.held[k] == 0 {
-		holders++
-	}
-	free, fair := b.limit-b.limit/2, b.limit/2/holders
-	if n > b.limit-b.used || n > free-b.used && n > fair-b.held[k] {
+	if !b.fits(k, n) {
 		return false
 	}
 	b.held[k] += n
 	b.used += n
 	return true
+}
+
+// Fits says whether k may hold n units more now.
+func (b *Budget[K]) Fits(k K, n int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.fits(k, n)
+}
+
+// fits is Fits with mu held.
+func (b *Budget[K]) fits(k K, n int) bool {
+	holders := len(b.held)
+	if b.held[k] == 0 {
+		holders++
+	}
+	free, fair := b.limit-b.limit/2, b.limit/2/holders
+	return n <= b.limit-b.used && (n <= free-b.used || n <= fair-b.held[k])
 }
 
 // Give returns n units that k holds.

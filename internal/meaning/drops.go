@@ -216,6 +216,7 @@ func dropsOfRelay() []Entry {
 		{Name: "relay.handshake.too_many", Means: "Connections that came while too many others had not said Hello."},
 		{Name: "relay.tunnel.too_many", Means: "A client wanted more tunnels than it may have."},
 		{Name: "relay.subscription.too_many", Means: "A client wanted more subscriptions than it may have."},
+		{Name: "relay.subscription.buffer", Means: "Subscriptions that were refused because their buffer is larger than what the relay holds for a client."},
 		{Name: "relay.publication.slow_client", Means: "Messages that were dropped because too much waits for the client. It was told of the gap."},
 		{Name: "relay.publication.too_large", Means: "Messages that were dropped because the client does not take so much."},
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/arke-mesh/arke/internal/nowait"
 	"github.com/arke-mesh/arke/overlay"
 	"github.com/arke-mesh/arke/overlay/p2p"
+	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/patterns/pubsub"
 	"github.com/arke-mesh/arke/patterns/request"
 	"github.com/arke-mesh/arke/security"
@@ -81,7 +82,7 @@ type Config struct {
 	MaxSubscriptions int
 
 	// Workers bounds the handlers that run at once, over all members; those
-	// of tunnels have three quarters of it at most. Default 16,384.
+	// of tunnels have three quarters of it at most. Default 32,768.
 	Workers int
 	// TunnelBytes bounds what the tunnels of this node may have received and
 	// not read, together, in bytes; at least 64 KiB. Default 256 MiB.
@@ -107,9 +108,26 @@ type Config struct {
 	Seam *overlay.Seam
 }
 
+// defaultWorkers lets one member have as many tunnels as patterns.Limits say by default.
+const defaultWorkers = 32768
+
+// tunnelHandlers is how many handlers of tunnels so many workers run at once.
+func tunnelHandlers(workers int) int { return workers - workers/4 }
+
+// affords says why no member of a node with so many workers may have these limits.
+func affords(workers int, l patterns.Limits) error {
+	switch {
+	case l.Concurrency > workers:
+		return fmt.Errorf("%w: a member with %d handlers needs more than the %d of one node: ask for less", patterns.ErrTooMany, l.Concurrency, workers)
+	case l.Tunnels > tunnelHandlers(workers):
+		return fmt.Errorf("%w: a member with %d tunnels needs more than the %d of one node: ask for less", patterns.ErrTooMany, l.Tunnels, tunnelHandlers(workers))
+	}
+	return nil
+}
+
 func (c Config) withDefaults() Config {
 	if c.Workers == 0 {
-		c.Workers = 16384
+		c.Workers = defaultWorkers
 	}
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()

@@ -152,7 +152,7 @@ func (l *layers) tunnelConfig() tunnel.Config {
 		Seal:        l.cfg.Seal,
 		BufferBytes: l.cfg.TunnelBytes,
 		MaxOpen:     l.cfg.MaxTunnels,
-		MaxHandlers: l.cfg.Workers - l.cfg.Workers/4,
+		MaxHandlers: tunnelHandlers(l.cfg.Workers),
 		Logger:      l.cfg.Logger,
 	}
 }

@@ -184,6 +184,9 @@ func (n *Node) Serve(ctx context.Context, name string, h patterns.Handler, limit
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
+	if err := affords(n.cfg.Workers, limits); err != nil {
+		return nil, err
+	}
 	r, err := n.register(ctx, name, cluster.Registration{}, func(id cluster.MemberID) (*request.Server, error) {
 		return n.requests.AddMember(id, name, patterns.ServiceOf(h), limits)
 	})

@@ -50,6 +50,10 @@ const (
 	FeatureKeys    Features = 1 << 4 // keys of clusters behind the fields of the client's Hello
 	FeatureSeveral Features = 1 << 5 // the relay's KindPublish frames have Messages in place of one tail
 
+	// FeatureObserver, which is none of AllFeatures, is a restriction: the client asks the
+	// relay about itself and nothing else, so that a relay which is full has a place for it.
+	FeatureObserver Features = 1 << 6
+
 	// AllFeatures are those that this release knows.
 	AllFeatures = FeatureResume | FeatureBeats | FeatureTunnels | FeatureSurveys | FeatureKeys | FeatureSeveral
 )

@@ -23,9 +23,10 @@ type Subscribe struct {
 	ID      uint64
 	Timeout uint64 // µs; 0 = 30 s
 	Options uint8
-	// Length and Bytes bound, with SubscribeBlocks, what was sent for the
-	// subscription and not taken (see Taken): in messages, and in bytes of
-	// topics, headers and bodies. 0 = the defaults of 4,096 and 16 MiB.
+	// Length and Bytes are the buffer that the program asks for: in messages, and in
+	// bytes of topics, headers and bodies. With SubscribeBlocks they bound what was
+	// sent for the subscription and not taken (see Taken). 0 = the defaults of 4,096
+	// and 16 MiB, or what the relay holds for a client if that is less.
 	Length, Bytes uint32
 	Queue         string // the group of subscriptions that share the messages, at most 255 bytes
 	Pattern       string // at most 255 bytes

@@ -104,6 +104,8 @@ const (
 	LimitTunnels       uint32 = 4
 	LimitSubscriptions uint32 = 5
 	LimitShare         uint32 = 6
+	LimitBuffer        uint32 = 7 // of a subscription
+	LimitDeliveries    uint32 = 8 // requests of the client's members
 )
 
 // Done answers a Serve, a Subscribe, a Leave, or a LeafPublish.

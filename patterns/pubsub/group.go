@@ -6,6 +6,7 @@ package pubsub
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -163,7 +164,7 @@ func (g *group) addLocked(k interestKey, signed bool) (since uint64, err error) 
 		size := interestSize(k)
 		if g.queued+size > env.MaxQueued { // of queues there is no coarser form
 			g.l.Drops.Inc(env.DropSubscriptions)
-			return 0, patterns.ErrTooMany
+			return 0, fmt.Errorf("%w: patterns and queue groups of one first word on one node: they need more than %d bytes: use fewer or shorter ones", patterns.ErrTooMany, env.MaxQueued)
 		}
 		g.queued += size
 	}

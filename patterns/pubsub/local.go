@@ -4,6 +4,7 @@
 package pubsub
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -57,7 +58,7 @@ func (l *local) admit(sub *subscription) error {
 	if sub.id == 0 {
 		if len(l.subs) >= l.Cfg.MaxSubscriptions {
 			l.Drops.Inc(env.DropSubscriptions)
-			return patterns.ErrTooMany
+			return fmt.Errorf("%w: subscriptions of one node: at most %d: close some, or use another node", patterns.ErrTooMany, l.Cfg.MaxSubscriptions)
 		}
 		sub.id = l.IDs.Add(1)
 	}

@@ -83,6 +83,8 @@ func checkLimits(l patterns.Limits) error {
 	switch {
 	case l.Concurrency < 0 || l.QueueBytes < 0 || l.MessageBytes < 0 || l.Capacity < 0:
 		return fmt.Errorf("request: limits must not be negative: %+v", l)
+	case l.Capacity > cluster.MaxCapacity:
+		return fmt.Errorf("request: Capacity %d is more than %d: weights are relative, so that smaller ones do", l.Capacity, cluster.MaxCapacity)
 	case l.MessageBytes > MaxMessage:
 		return fmt.Errorf("request: MessageBytes %d is more than %d: send what is larger in parts", l.MessageBytes, MaxMessage)
 	}

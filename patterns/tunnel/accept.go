@@ -21,6 +21,7 @@ import (
 
 var (
 	errBusy   = &patterns.Refusal{Cause: patterns.ErrOverloaded}
+	errFull   = &patterns.Refusal{Cause: patterns.ErrOverloaded} // HopConfig.BufferBytes
 	errShare  = &patterns.Refusal{Cause: patterns.ErrOverloaded} // HopConfig.Places
 	errLeaves = &patterns.Refusal{Cause: patterns.ErrClosed}
 	errNoKey  = &patterns.Refusal{Cause: patterns.ErrUnauthorized}

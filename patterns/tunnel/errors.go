@@ -30,5 +30,20 @@ var errForged = fmt.Errorf("tunnel: a frame that the other side has not sealed: 
 // client. It matches patterns.ErrTooMany.
 var ErrShare = fmt.Errorf("tunnel: the client has its share: %w", patterns.ErrTooMany)
 
+// LimitError says which limit allows no further tunnel to be opened. It matches
+// patterns.ErrTooMany.
+type LimitError struct {
+	What string // of which there are too many
+	Most int
+}
+
+// Error implements error.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%v: %s: at most %d", patterns.ErrTooMany, e.What, e.Most)
+}
+
+// Unwrap implements errors.Unwrap.
+func (e *LimitError) Unwrap() error { return patterns.ErrTooMany }
+
 // IsShare says whether an error of Hop.Deliver means the same.
 func IsShare(err error) bool { return err == errShare }

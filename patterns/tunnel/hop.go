@@ -132,8 +132,12 @@ func (l *Hop) Open(cluster string, tail []byte) (*Splice, []byte, error) {
 	switch {
 	case err == errShare:
 		return nil, nil, ErrShare
+	case err == errLeaves:
+		return nil, nil, patterns.ErrClosed
+	case err == errFull:
+		return nil, nil, &LimitError{"bytes for the tunnels of one program", l.cfg.BufferBytes}
 	case err != nil:
-		return nil, nil, patterns.ErrTooMany
+		return nil, nil, &LimitError{"tunnels of one program", l.cfg.MaxTunnels}
 	}
 	o, err := l.engine.begin(cluster, l.budget)
 	if err != nil {
@@ -355,7 +359,7 @@ func (l *Hop) splice() (*Splice, error) {
 	if size == 0 {
 		e.drops.Inc(dropBuffer)
 		l.leave()
-		return nil, errBusy
+		return nil, errFull
 	}
 	s := &Splice{engine: e, hop: l}
 	s.junction.flows[clientSide] = newFlow(size, 0)

@@ -101,14 +101,14 @@ func (e *Engine) begin(cluster string, budget *credit.Budget) (*opening, error) 
 	if o.place, err = e.table.take(openedHere, e.cfg.MaxOpen); err != nil {
 		if errors.Is(err, patterns.ErrOverloaded) {
 			e.drops.Inc(dropOpen)
-			err = patterns.ErrTooMany
+			err = &LimitError{"tunnels opened from one node", e.cfg.MaxOpen}
 		}
 		return nil, err
 	}
 	if o.window = budget.Open(); o.window == 0 {
 		e.drops.Inc(dropBuffer)
 		e.leave(o.place, o.id)
-		return nil, patterns.ErrTooMany
+		return nil, &LimitError{"bytes for the tunnels of one node", e.cfg.BufferBytes}
 	}
 	e.table.mu.Lock()
 	e.table.openings[o.id] = o

@@ -128,6 +128,9 @@ func (a *attacher) dial(ctx context.Context) (*connection, error) {
 		Instance: a.instance, Leaf: a.relay.Leaf, Clock: l.LinkTime(a.link.now()), BeatMillis: uint32(beat.Milliseconds()),
 		Name: l.cfg.Name,
 	}
+	if l.cfg.Observer {
+		hello.Features |= wire.FeatureObserver
+	}
 	hello.Keys, _ = leafKeys(l.cfg.Keys) // they were checked
 	var challenge wire.LeafChallenge
 	_, _ = l.rand.Read(challenge.Nonce[:]) // never fails

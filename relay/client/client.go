@@ -70,7 +70,10 @@ const (
 
 // maxWorkers bounds the handlers and subscribers that run at once. The handlers of tunnels
 // have half of it: as many as a member accepts tunnels, and a relay allows a client.
-const maxWorkers = 32768
+const (
+	maxWorkers = 32768
+	maxTunnels = maxWorkers / 2
+)
 
 var _ patterns.Messenger = (*Client)(nil)
 
@@ -125,7 +128,7 @@ func (c *Client) assemble() (err error) {
 		return err
 	}
 	if c.tunnels, err = tunnel.New(tunnel.Config{
-		Links: c.link, Clock: clock, Exec: exec, MaxHandlers: maxWorkers / 2, Logger: c.log,
+		Links: c.link, Clock: clock, Exec: exec, MaxHandlers: maxTunnels, Logger: c.log,
 		Ask: func(ctx context.Context, a request.Ask) (request.Answer, error) { return c.requests.Ask(ctx, a) },
 	}); err != nil {
 		return err

@@ -52,6 +52,9 @@ type Config struct {
 	// serves, calls, publishes and subscribes for this client under them. About 25
 	// clusters with two keys each have room. Default: the relay's own keys.
 	Keys []security.ClusterFile
+	// Observer limits the client to Status, Members and Names. A relay that is full has a
+	// few places for such clients. Default: the client may do everything.
+	Observer bool
 	// RelayWait is how long a call waits for a relay that is gone to come
 	// back, before it fails with patterns.ErrUnreachable; the call's own
 	// deadline may end it sooner. Default 2 s.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/patterns"
@@ -75,7 +76,8 @@ var (
 	ErrTooManyBytes error = &limitError{"relay: too many bytes in requests of one client", patterns.ErrOverloaded}
 )
 
-// limitError is a limit of the relay's. It travels as its text.
+// limitError is a limit of the relay's. It travels as the begin of a text, which has the
+// number and what to do, too.
 type limitError struct {
 	text  string
 	cause error
@@ -91,8 +93,8 @@ func named(err error) error {
 	}
 	text := err.Error()
 	for _, l := range []error{ErrTooManyRegistrations, ErrTooManySubscriptions, ErrTooManyRequests, ErrTooManyTunnels, ErrTooManyBytes} {
-		if text == l.Error() {
-			return l
+		if strings.HasPrefix(text, l.Error()) {
+			return &limitError{text, l}
 		}
 	}
 	return err

@@ -35,6 +35,12 @@ func newRegistration(c *Client, name string, service patterns.Service, limits pa
 			return nil, fmt.Errorf("client: limit %d is out of range", v)
 		}
 	}
+	switch {
+	case limits.Concurrency > maxWorkers:
+		return nil, fmt.Errorf("%w: a member with %d handlers needs more than the %d of one program: ask for less", patterns.ErrTooMany, limits.Concurrency, maxWorkers)
+	case limits.Tunnels > maxTunnels:
+		return nil, fmt.Errorf("%w: a member with %d tunnels needs more than the %d of one program: ask for less", patterns.ErrTooMany, limits.Tunnels, maxTunnels)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.takes(); err != nil {

@@ -193,5 +193,5 @@ func TestWhatIsAskedForIsChecked(t *testing.T) {
 	_, err = c.Subscribe(t.Context(), "a.*", &listener{}, patterns.SubscribeOptions{NoEcho: true, Signed: true, Queue: "q", QueueLength: 7})
 	require.NoError(t, err)
 	s := d.all(wire.KindSubscribe)[0].(wire.Subscribe)
-	require.Equal(t, wire.Subscribe{ID: s.ID, Options: wire.SubscribeNoEcho | wire.SubscribeSigned, Queue: "q", Pattern: "a.*"}, s)
+	require.Equal(t, wire.Subscribe{ID: s.ID, Options: wire.SubscribeNoEcho | wire.SubscribeSigned, Length: 7, Queue: "q", Pattern: "a.*"}, s)
 }

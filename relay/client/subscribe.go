@@ -31,9 +31,9 @@ func newSubscription(c *Client, pattern string, s patterns.Subscriber, o pattern
 	if err := c.takes(); err != nil {
 		return nil, err
 	}
-	o = o.WithDefaults()
 	sub := &subscription{client: c, pattern: pattern}
-	f := wire.Subscribe{ID: c.nextID(), Queue: o.Queue, Pattern: pattern}
+	f := wire.Subscribe{ID: c.nextID(), Queue: o.Queue, Pattern: pattern, Length: uint32(max(o.QueueLength, 0)), Bytes: uint32(max(o.QueueBytes, 0))}
+	o = o.WithDefaults()
 	if o.NoEcho {
 		f.Options |= wire.SubscribeNoEcho
 	}
@@ -42,7 +42,6 @@ func newSubscription(c *Client, pattern string, s patterns.Subscriber, o pattern
 	}
 	if o.Overflow == patterns.OverflowBlock {
 		f.Options |= wire.SubscribeBlocks
-		f.Length, f.Bytes = uint32(max(o.QueueLength, 0)), uint32(max(o.QueueBytes, 0))
 		sub.taker = &taker{link: c.link, id: f.ID, subscriber: s, every: uint64(max(o.QueueLength/2, 1))}
 		s = sub.taker
 	}

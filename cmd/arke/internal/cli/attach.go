@@ -32,6 +32,8 @@ type attachment struct {
 	// uses is the cluster that all keys must be for, "topic:" and a word for topics;
 	// "" = any.
 	uses string
+	// observes says that the command only asks the relay about itself.
+	observes bool
 }
 
 // nameOf returns the cluster that the command is about, as files of keys call it; "" if
@@ -119,7 +121,7 @@ func (t *attachment) dial(ctx context.Context, log *zap.Logger) (*client.Client,
 	if t.address != "" && t.socket != "" {
 		return nil, errors.New("choose one of --socket and --address")
 	}
-	cfg := client.Config{Name: t.name, Logger: log}
+	cfg := client.Config{Name: t.name, Logger: log, Observer: t.observes}
 	var err error
 	if t.address != "" {
 		cfg.Address = t.address

@@ -59,7 +59,7 @@ func TestConfigCheckTellsAllThatIsWrong(t *testing.T) {
 	require.Equal(t, []string{
 		file + `:2: unknown key "max-cleints", did you mean "max-clients"?`,
 		file + `:3: drain-timeout: "5" is not a time like 30s or 1m30s`,
-		"--max-clients is less than 1",
+		"--max-clients 0 is not between 1 and 2147483647",
 		`--listen: "/ip4/0.0.0.0/udp/7400": it must be /ip4, /ip6, /dns, /dns4 or /dns6 with /tcp, or /dnsaddr`,
 		`--listen: "0.0.0.0:70000": the port must be a number up to 65535`,
 		`--advertise: "relay-1.example" is neither a multiaddr nor host:port`,

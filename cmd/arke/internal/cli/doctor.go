@@ -59,7 +59,7 @@ func examine(ctx context.Context, a App, flags relayFlags, asJSON bool) error {
 	cfg := doctor.Config{
 		DataDir: flags.dataDir, Socket: flags.socket, Listen: flags.listen, AnyPort: !asked, Seeds: flags.seeds, NoMDNS: flags.noMDNS,
 		Running: func(ctx context.Context) (s doctor.Running, err error) {
-			t := &attachment{env: a.Env, name: "arke doctor", socket: flags.socket}
+			t := &attachment{env: a.Env, name: "arke doctor", socket: flags.socket, observes: true}
 			err = t.within(ctx, patience, func(ctx context.Context, c *client.Client) error {
 				raw, err := c.Status(ctx)
 				if err != nil {

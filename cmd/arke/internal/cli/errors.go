@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,8 @@ func (e *attachError) Error() string {
 		said := strings.TrimPrefix(e.err.Error(), client.ErrOwner.Error()+": ")
 		return fmt.Sprintf("the relay at %s is not trusted, because %s: name its user with --trust-user or ARKE_TRUST_USER if you trust it, or start a relay of your own with 'arke relay'", e.target, said)
 	case errors.Is(e.err, client.ErrTooManyClients):
-		return fmt.Sprintf("the relay at %s has as many clients as it may have: look at them with 'arke status'", e.target)
+		said := strings.TrimPrefix(e.err.Error(), client.ErrTooManyClients.Error()+": relay: ")
+		return fmt.Sprintf("the relay at %s is full: %s; 'arke status' shows its clients", e.target, said)
 	case errors.Is(e.err, client.ErrRefused):
 		return fmt.Sprintf("the relay at %s refuses this program: %s", e.target, strings.TrimPrefix(e.err.Error(), client.ErrRefused.Error()+": "))
 	case errors.Is(e.err, client.ErrKeys):
@@ -180,6 +182,9 @@ func (e *clusterError) explain() string {
 	case patterns.OutcomeNoMembers:
 		return explainNobody(e)
 	case patterns.OutcomeOverloaded:
+		if said := limitOf(e.err); said != "" {
+			return said
+		}
 		return fmt.Sprintf("all members of %s are busy, no handler ran: try again later, or start more members", e.cluster)
 	case patterns.OutcomeUnreachable:
 		if errors.Is(e.err, client.ErrNoRelay) {
@@ -210,9 +215,21 @@ func (e *clusterError) explain() string {
 	case patterns.OutcomeClosed:
 		return fmt.Sprintf("the relay is shutting down, %s was not asked: ask again when it is back", e.cluster)
 	case patterns.OutcomeTooMany:
-		return fmt.Sprintf("too much is open at once for another one to %s: look at it with 'arke status'", e.cluster)
+		return cmp.Or(limitOf(e.err), fmt.Sprintf("too much is open at once for another one to %s: look at it with 'arke status'", e.cluster))
 	}
 	return strings.TrimPrefix(e.err.Error(), "cluster: ") // a bad name
+}
+
+// limitOf is what the relay, or its node, says of the limit that is met; "" if it is
+// somebody else's.
+func limitOf(err error) string {
+	text := err.Error()
+	for _, own := range []string{"relay: ", patterns.ErrTooMany.Error() + ": "} {
+		if said, is := strings.CutPrefix(text, own); is {
+			return "limit of the relay: " + said
+		}
+	}
+	return ""
 }
 
 // reasonOf is what an error says beside that nobody could be reached, in brackets.
@@ -294,7 +311,7 @@ func (e *topicError) explainCause() string {
 	case errors.Is(e.err, patterns.ErrTopic):
 		return why(e.err) + ": a topic is words joined by dots, like a.b.c, without * and >"
 	case errors.Is(e.err, patterns.ErrTooMany):
-		return fmt.Sprintf("too many subscriptions for another one to %s: look at them with 'arke status'", e.topic)
+		return cmp.Or(limitOf(e.err), fmt.Sprintf("too many subscriptions for another one to %s: look at them with 'arke status'", e.topic))
 	}
 	switch patterns.OutcomeOf(e.err) {
 	case patterns.OutcomeUnreachable:

@@ -147,7 +147,7 @@ func (flags *relayFlags) relayConfig(g guests) relay.Config {
 		Tokens: g.tokens,
 		Share:  g.share,
 		Policy: g.policy,
-		Limits: relay.Limits{Clients: flags.maxClients},
+		Limits: flags.limits,
 	}
 }
 
@@ -261,6 +261,7 @@ one of them means, and needs no relay.
   arke status --explain request.queue_length`,
 	}
 	attachment := a.attachFlags(cmd)
+	attachment.observes = true
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().StringVar(&name, "explain", "", "say what the counter, field or metric of this `NAME` means")
 	cmd.Flags().DurationVar(&every, "watch", 0, "show it again and again, with so much time between, until a signal")

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/settings"
 	"github.com/arke-mesh/arke/overlay/p2p"
+	"github.com/arke-mesh/arke/relay"
 	"github.com/arke-mesh/arke/security"
 )
 
@@ -29,7 +31,7 @@ type relayFlags struct {
 	clientListen string
 	guests       guestFlags
 	admin        adminFlags
-	maxClients   int
+	limits       relay.Limits
 	dev          bool
 	drainTimeout time.Duration
 	log          logFlags
@@ -44,7 +46,10 @@ func (flags *relayFlags) declare(f *pflag.FlagSet) {
 	f.StringVar(&flags.socket, "socket", "", "unix socket for programs (default $ARKE_SOCKET, else in the user's runtime directory)")
 	f.StringVar(&flags.clientListen, "client-listen", "", "also accept programs on this loopback `HOST:PORT`; needs --token-file or $ARKE_TOKEN")
 	flags.guests.declare(f)
-	f.IntVar(&flags.maxClients, "max-clients", 256, "programs that may be attached at once; an idle one costs about 40 KB")
+	flags.limits = relay.DefaultLimits()
+	for _, l := range flags.limits.Flags() {
+		f.IntVar(l.Value, l.Name, *l.Value, l.Usage)
+	}
 	f.BoolVar(&flags.dev, "dev", false, "try it out: a new network of its own, loopback only, no mDNS")
 	flags.admin.declare(f)
 	declareDrain(f, &flags.drainTimeout)
@@ -87,8 +92,10 @@ func (f relayFlags) validate(set *settings.Settings) error {
 	if f.drainTimeout < 0 {
 		return fmt.Errorf("--drain-timeout %s is negative", f.drainTimeout)
 	}
-	if f.maxClients < 1 {
-		return errors.New("--max-clients is less than 1")
+	for _, l := range f.limits.Flags() {
+		if *l.Value < 1 || *l.Value > math.MaxInt32 {
+			return fmt.Errorf("--%s %d is not between 1 and %d", l.Name, *l.Value, math.MaxInt32)
+		}
 	}
 	if len(f.name) > maxNodeName || !utf8.ValidString(f.name) {
 		return fmt.Errorf("--name is longer than %d bytes, or not UTF-8", maxNodeName)

@@ -140,7 +140,7 @@ func (r *running) apply(key string, now *relayFlags) {
 			r.log.Error("the seeds can't be changed", zap.Error(err))
 		}
 	case "max-clients":
-		r.relay.SetClients(now.maxClients)
+		r.relay.SetClients(now.limits.Clients)
 	case "policy":
 		if now.guests.policy != "" {
 			return // reload reads it

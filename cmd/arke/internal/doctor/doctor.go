@@ -73,7 +73,7 @@ func Examine(ctx context.Context, cfg Config, report func(Finding)) (problems in
 	switch {
 	case err == nil:
 		add(network(running.Status, "the relay")...)
-		add(certificate(running.Status, time.Now()), clients(running.Relay.Clients), drops(running.Status))
+		add(certificate(running.Status, time.Now()), clients(running.Relay), drops(running.Status))
 	case cfg.NetworkErr != nil:
 		add(skipped("network", "without a network file nobody can join"))
 	default:

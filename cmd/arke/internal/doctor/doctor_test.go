@@ -161,8 +161,16 @@ func TestTheDoctorVisitsTheNetworkItself(t *testing.T) {
 
 func TestAProgramThatHangsIsFound(t *testing.T) {
 	// This test checks what the doctor says of the programs of a relay that runs.
-	require.Equal(t, OK, clients([]relay.ClientStatus{{Name: "a"}, {Name: "b", Away: true}}).Grade)
-	found := clients([]relay.ClientStatus{{Name: "a"}, {Name: "arke serve", Silent: true}})
+	require.Equal(t, OK, clients(relay.Status{Clients: []relay.ClientStatus{{Name: "a"}, {Name: "b", Away: true}}}).Grade)
+	found := clients(relay.Status{Clients: []relay.ClientStatus{{Name: "a"}, {Name: "arke serve", Silent: true}}})
 	require.Equal(t, Warning, found.Grade)
 	require.Contains(t, found.Text, "arke serve")
+}
+
+func TestAFullRelayIsFound(t *testing.T) {
+	// This test checks that the doctor says whose places are taken, and what to do.
+	found := clients(relay.Status{Full: []relay.FullStatus{{From: "user 7", Clients: 3, Limit: 3}}})
+	require.Equal(t, Problem, found.Grade)
+	require.Equal(t, "the relay is full: user 7 has 3 of 3 clients", found.Text)
+	require.Contains(t, found.Do, "--max-clients")
 }

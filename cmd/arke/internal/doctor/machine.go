@@ -115,6 +115,8 @@ func socket(cfg Config, err error) Finding {
 		return problem("socket", "choose a shorter path with --socket", "%s has %d bytes, a socket's path has %d at most", cfg.Socket, len(cfg.Socket), relay.MaxSocketPath)
 	case err == nil:
 		return ok("socket", "a relay answers at %s", cfg.Socket)
+	case errors.Is(err, patterns.ErrTooMany):
+		return problem("socket", "end some programs, or start the relay with a larger --max-clients", "%v", err)
 	case errors.Is(err, patterns.ErrUnauthorized):
 		return problem("socket", "run this as a user who may use the relay, or with its token", "%v", err)
 	}

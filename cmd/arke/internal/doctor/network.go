@@ -208,9 +208,14 @@ func versions(s node.Status) Finding {
 }
 
 // clients says which programs hang.
-func clients(all []relay.ClientStatus) Finding {
+func clients(s relay.Status) Finding {
+	if len(s.Full) > 0 {
+		f := s.Full[0]
+		return problem("programs", "end some, which 'arke status' shows, or start the relay with a larger --max-clients",
+			"the relay is full: %s has %d of %d clients", f.From, f.Clients, f.Limit)
+	}
 	var hang []string
-	for _, c := range all {
+	for _, c := range s.Clients {
 		if c.Silent {
 			hang = append(hang, c.Name)
 		}
