@@ -32,10 +32,10 @@ type arrival struct {
 	key     []byte           // if it was refused for an ephemeral key: the present one, sealed
 }
 
-// back is how long the reply travels to the other end of the link. A leaf's relay is near, and
+// backOf is how long the reply travels to the other end of the link. A leaf's relay is near, and
 // has subtracted what follows.
-func (in *arrival) back() time.Duration {
-	if l, ok := in.link.(interface{ RTT() time.Duration }); ok {
+func backOf(link Link) time.Duration {
+	if l, ok := link.(interface{ RTT() time.Duration }); ok {
 		return l.RTT() / 2
 	}
 	return 0
@@ -230,7 +230,7 @@ func (s *Server) openTo(in *arrival) refusal {
 	switch {
 	case draining:
 		return refusal{wire.OutcomeDraining, dropDraining}
-	case !in.deadline.IsZero() && !in.deadline.After(s.cfg.Clock.Now().Add(in.back())):
+	case !in.deadline.IsZero() && !in.deadline.After(s.cfg.Clock.Now().Add(backOf(in.link))):
 		return refusal{wire.OutcomeExpired, dropExpired}
 	}
 	return refusal{}

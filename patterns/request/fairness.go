@@ -108,9 +108,9 @@ func (q *queue) makeRoom(now int64, t *ticket) (v verdict, out []*ticket) {
 	return v, out
 }
 
-// caller is the node whose turn it is to be served: the other end of the link, since an
+// callerOf is the node whose turn it is to be served: the other end of the link, since an
 // origin block may name any. To a leaf all requests come from its relay, which says where it has them from.
-func (in *arrival) caller(leaf bool) string {
+func callerOf(in *arrival, leaf bool) string {
 	if o := in.request.Origin; leaf && o != nil {
 		return o.Peer
 	}

@@ -74,9 +74,9 @@ func (in *arrival) fill(j *job, s *Server, r patterns.Request) {
 	j.took = didNotRun
 	keep := keeps(r.Pattern) && s.forward == nil
 	j.ctx.clock, j.ctx.deadline, j.ctx.endless = s.cfg.Clock, in.deadline, keep
-	j.ticket = ticket{job: j, caller: in.caller(s.cfg.Leaf != nil), size: in.size, deadline: never, kind: kindOf(r.Pattern), keep: keep}
+	j.ticket = ticket{job: j, caller: callerOf(in, s.cfg.Leaf != nil), size: in.size, deadline: never, kind: kindOf(r.Pattern), keep: keep}
 	if !in.deadline.IsZero() {
-		j.ticket.deadline, j.ticket.back = int64(in.deadline.Sub(s.start)), int64(in.back())
+		j.ticket.deadline, j.ticket.back = int64(in.deadline.Sub(s.start)), int64(backOf(in.link))
 	}
 	if keep {
 		j.request.Deadline = time.Time{}
