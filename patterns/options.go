@@ -105,6 +105,10 @@ type PublishOptions struct {
 	Keys string
 	// Confirm, if not nil, is filled with how many nodes acknowledged the message.
 	Confirm *int
+	// Accepted says that the message was accepted before: if the context has ended
+	// nothing is waited for, and the nodes without room are told that it is missing. A
+	// relay sets it.
+	Accepted bool
 }
 
 // PublishOption changes one publication.

@@ -181,7 +181,7 @@ func (r *Relay) resume(h *wire.LeafHello, who policy.Client) (c *client, number 
 	if c == nil || !c.rights.who.Same(who) {
 		return nil, 0, received, false
 	}
-	if h.Session == c.sess.ID() && h.Instance == c.conn.instance && c.features&wire.FeatureResume != 0 && c.conn.keys.are(h.Keys) {
+	if h.Session == c.sess.ID() && h.Received != wire.UnknownCounts() && h.Instance == c.conn.instance && c.features&wire.FeatureResume != 0 && c.conn.keys.are(h.Keys) {
 		if number, received, ok = c.conn.begin(); ok {
 			return c, number, received, true
 		}

@@ -41,6 +41,8 @@ type client struct {
 	seat       *seat
 	rights     *rights
 	*life
+
+	received wire.Counts // owned by cleanUp; when the session ended
 }
 
 // seat is a client's place among all.
@@ -277,7 +279,12 @@ func (c *client) end(cause error) {
 	c.sess.End()
 	c.tunnels.end() // before the members leave: they are interrupted
 	c.cancel()
-	if !c.relay.spawn("relay/end", c.origin, c.cleanUp) {
+	ok := c.relay.spawn("relay/end", c.origin, func() {
+		c.received = c.sess.Detach() // the reader still publishes what it has
+		c.cleanUp()
+	})
+	if !ok {
+		c.received = wire.UnknownCounts()
 		c.cleanUp()
 	}
 }

@@ -128,7 +128,10 @@
 // Hello with its id, session and how many frames of each lane it has received. If
 // the relay answers with the same session, both send again what the other has not
 // received, and all is as if nothing had happened. If not, the session is a new
-// one: see Duties. The session outlives its connection for 15 s (5 s on TCP), in
+// one: see Duties. Then "received" is what came in the session that was asked for, which
+// has ended, or 2⁶⁴ - 1 for each lane if the relay does not know it. A client that has
+// ended a session says 2⁶⁴ - 1 for each lane, to learn the same: publications that the
+// relay has received are published, or told as missing, and the others can go again. The session outlives its connection for 15 s (5 s on TCP), in
 // which its members are out of rotation, and ends at once with the process, which
 // can be seen over the socket on Linux, with another instance (16 random bytes of
 // it) or a fresh Hello of the same client id. Keep that secret.

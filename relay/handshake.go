@@ -132,7 +132,8 @@ func (s *handshake) admit(h *wire.LeafHello) (c *client, number int, refused ref
 		if c, refused = r.begin(h, c, sourceOf(s.conn), who); refused != nil {
 			return nil, 0, refused, nil
 		}
-		number, received, _ = c.conn.begin()
+		number, _, _ = c.conn.begin()
+		received = r.former(h, who)
 		h.Received = wire.Counts{} // of another session
 	}
 	if err := s.conn.SetReadDeadline(time.Time{}); err != nil {

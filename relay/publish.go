@@ -202,7 +202,8 @@ func (p *publisher) push(key string, m *wire.LeafPublish) bool {
 }
 
 // work publishes what waits in a queue until nothing does. The first one stays
-// in it while it is at it, so that others follow.
+// in it while it is at it, so that others follow. When the session has ended it waits for
+// nothing: the client counts on what the relay has received (Relay.former).
 func (p *publisher) work(key string) {
 	for more := true; more; {
 		next := p.first(key)
@@ -215,7 +216,7 @@ func (p *publisher) work(key string) {
 			more = p.pop(key)
 		} else {
 			nodes, o := 0, p.options(next.Topic)
-			if next.ID != 0 {
+			if o.Accepted = next.ID == 0; !o.Accepted {
 				o.Confirm = &nodes
 			}
 			err := p.c.relay.cfg.Node.PublishTail(ctx, next.Topic, next.Tail, o)
@@ -230,6 +231,7 @@ func (p *publisher) work(key string) {
 // run publishes several that have waited together.
 func (p *publisher) run(ctx context.Context, m *wire.LeafPublish) {
 	o := p.options(m.Topic)
+	o.Accepted = true
 	for m.Count > 0 {
 		done, failed, err := p.c.relay.cfg.Node.PublishRun(ctx, m.Topic, wire.Messages(m.Tail), m.Count, o)
 		m.Skip(done)

@@ -17,6 +17,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
 
+	"github.com/arke-mesh/arke/internal/crowd"
 	"github.com/arke-mesh/arke/internal/notice"
 	"github.com/arke-mesh/arke/internal/wire"
 	"github.com/arke-mesh/arke/overlay"
@@ -49,7 +50,8 @@ type Relay struct {
 	address   string // of the TCP listener
 	listeners []net.Listener
 	clients   map[wire.LeafID]*client
-	last      uint64 // number of the session that began last
+	ended     *crowd.Table[uint64, source, ending] // by session
+	last      uint64                               // number of the session that began last
 
 	door   *doorkeeper // of those that have not said Hello yet
 	shares shares
@@ -118,6 +120,7 @@ func New(cfg Config) (*Relay, error) {
 	}
 	r.outside.open(cfg.Seam)
 	r.rounds = cfg.Node.Rounds()
+	r.ended = crowd.NewTable[uint64, source, ending](maxEnded, r.dice.IntN)
 	r.door = newDoorkeeper(cfg.Limits.Waiting, r.dice.IntN, r.count)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.draining, r.startDraining = context.WithCancel(r.ctx)
@@ -305,6 +308,33 @@ func (r *Relay) forget(c *client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unseat(c)
+	if c.features&wire.FeatureResume != 0 && !c.conn.broken.Load() {
+		r.ended.Put(c.sess.ID(), c.seat.from, ending{c.rights.who, c.conn.instance, c.received})
+	}
+}
+
+// maxEnded bounds the ended sessions that a relay remembers.
+const maxEnded = 4096
+
+// ending is what was received in a session that has ended, and whose it was. All of it
+// was published, or is told as missing.
+type ending struct {
+	who      policy.Client
+	instance [wire.InstanceSize]byte
+	received wire.Counts
+}
+
+// former is what was received in the session that a client asks for, which has ended.
+func (r *Relay) former(h *wire.LeafHello, who policy.Client) wire.Counts {
+	if h.Session == 0 {
+		return wire.Counts{}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e, ok := r.ended.Get(h.Session); ok && e.who.Same(who) && e.instance == h.Instance {
+		return e.received
+	}
+	return wire.UnknownCounts()
 }
 
 // spawn runs f on a goroutine that Close waits for, unless it can't.

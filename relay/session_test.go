@@ -251,17 +251,21 @@ func TestAClientThatComesBackReplacesItself(t *testing.T) {
 		old.register(1, "geo")
 		other := s.attach()
 		other.register(1, "geo")
-		for i, change := range []func(h *wire.LeafHello){
-			func(h *wire.LeafHello) { h.Session = 0 },
-			func(h *wire.LeafHello) { h.Instance[0]++ },
+		for i, tt := range []struct {
+			change   func(h *wire.LeafHello)
+			received wire.Counts
+		}{
+			{change: func(h *wire.LeafHello) { h.Session = 0 }},
+			{func(h *wire.LeafHello) { h.Instance[0]++ }, wire.UnknownCounts()},
+			{func(h *wire.LeafHello) { h.Received = wire.UnknownCounts() }, wire.Counts{1}},
 		} {
 			h := old.hello
 			h.Leaf, h.Session, h.Received = old.welcome.Leaf, old.welcome.Session, old.counts
-			change(&h)
+			tt.change(&h)
 			back := s.dial().greet(h)
 			require.Equal(t, old.welcome.Leaf, back.welcome.Leaf)
 			require.NotEqual(t, old.welcome.Session, back.welcome.Session)
-			require.Zero(t, back.welcome.Received)
+			require.Equal(t, tt.received, back.welcome.Received, "of the session that it asks for")
 			old.expectEnd()
 			require.Equal(t, uint64(i+1), s.relay.Status().Drops["ended.replaced"])
 			back.register(1, "geo")

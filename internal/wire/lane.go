@@ -28,3 +28,11 @@ var laneNames = [Lanes]string{"ctl", "rpc", "pub", "bulk"}
 
 // Counts has one number of frames for each lane.
 type Counts [Lanes]uint64
+
+// UnknownCounts are the counts of a session of which the sender knows nothing.
+func UnknownCounts() (c Counts) {
+	for lane := range c {
+		c[lane] = 1<<64 - 1
+	}
+	return c
+}

@@ -72,7 +72,8 @@ type LeafHello struct {
 	Instance               [InstanceSize]byte // random, of the process
 	// Leaf is what the relay called the client before, Session what is to be
 	// resumed (0 = a fresh one), and Received how many frames of each lane came
-	// in it.
+	// in it. UnknownCounts says that the client has ended that session, and only asks
+	// what the relay received in it.
 	Leaf     LeafID
 	Session  uint64
 	Received Counts
@@ -150,8 +151,10 @@ type RelayHello struct {
 	Leaf     LeafID // what the client is called from now on
 	// Session is the one that was asked for if it goes on, else a new one. 0 =
 	// it can't be resumed.
-	Session  uint64
-	Received Counts // from the client, in that session
+	Session uint64
+	// Received counts frames from the client in the session that it asked for;
+	// UnknownCounts if the relay does not know it.
+	Received Counts
 	Clock    uint64 // the relay's link clock, ns
 	// BeatMillis is how often the relay sends something, as the client's; 0 if
 	// FeatureBeats is not used.

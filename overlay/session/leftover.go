@@ -11,8 +11,9 @@ import (
 
 // Message is one that was queued.
 type Message struct {
-	Kind wire.Kind
-	Body []byte
+	Kind   wire.Kind
+	Body   []byte
+	Number uint64 // of its last frame in the lane
 }
 
 // Leftover is what became of a lane's messages that were not acknowledged when
@@ -54,7 +55,7 @@ func (q *sendLog) leftover(lane wire.Lane, handled *wire.Counts) (left Leftover)
 			k, body, size := wire.FirstFrame(b)
 			b = b[size:]
 			if n > known && k != wire.KindVoid {
-				left.add(parts, n > sent, k, body)
+				left.add(parts, n > sent, n, k, body)
 			}
 		}
 	}
@@ -62,22 +63,22 @@ func (q *sendLog) leftover(lane wire.Lane, handled *wire.Counts) (left Leftover)
 }
 
 // add takes in one frame, and joins fragments.
-func (l *Leftover) add(parts *reassembly, unsent bool, k wire.Kind, body []byte) {
+func (l *Leftover) add(parts *reassembly, unsent bool, n uint64, k wire.Kind, body []byte) {
 	if k == wire.KindFragment {
 		f, err := wire.DecodeFragment(body)
 		if err != nil {
 			return
 		}
 		if k, body, _ = parts.add(time.Time{}, f); k == 0 && f.Last { // its beginning was acknowledged
-			l.Unknown = append(l.Unknown, Message{})
+			l.Unknown = append(l.Unknown, Message{Number: n})
 		}
 		if k == 0 {
 			return
 		}
 	}
 	if unsent {
-		l.Unhandled = append(l.Unhandled, Message{k, body})
+		l.Unhandled = append(l.Unhandled, Message{k, body, n})
 		return
 	}
-	l.Unknown = append(l.Unknown, Message{k, body})
+	l.Unknown = append(l.Unknown, Message{k, body, n})
 }

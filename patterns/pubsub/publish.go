@@ -112,7 +112,7 @@ func (e *Engine) finished(p *publication) {
 }
 
 func (p *publication) publish(ctx context.Context, e *Engine, topic string, o patterns.PublishOptions) error {
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil && !o.Accepted {
 		return &patterns.DeadlineError{Cause: err}
 	}
 	if err := p.begin(e, topic, o); err != nil {

@@ -42,10 +42,13 @@ type attacher struct {
 	log      *zap.Logger
 	instance [wire.InstanceSize]byte
 	standby  *session.Standby
-	// began makes each new session the link's, attached is called when the engines
-	// know of it, ended ends it. Set before start.
-	began, ended func(*session.Session)
-	attached     func()
+	// began makes each new session the link's, and is told what the relay received in
+	// the one before, attached is called when the engines
+	// know of it, ended ends it, gone says
+	// that the relay's process is. Set before start.
+	began    func(*session.Session, wire.Counts)
+	ended    func(s *session.Session, gone bool)
+	attached func()
 
 	ctx     context.Context // ends with close
 	cancel  context.CancelFunc
@@ -136,6 +139,8 @@ func (a *attacher) dial(ctx context.Context) (*connection, error) {
 	_, _ = l.rand.Read(challenge.Nonce[:]) // never fails
 	if s := l.session.Load(); s != nil {
 		hello.Session, hello.Received = s.ID(), s.Detach()
+	} else if s := l.former.Load(); s != nil {
+		hello.Session, hello.Received = s.ID(), wire.UnknownCounts()
 	}
 	ctx, cancel := overlay.WithTimeout(ctx, l.clock, "client/hello", handshakeTime)
 	defer cancel()
@@ -216,8 +221,11 @@ func (a *attacher) carry(c *connection) error {
 	defer c.conn.Close()
 	defer context.AfterFunc(a.ctx, func() { c.conn.Close() })()
 	s := a.link.session.Load()
-	resumed := s != nil && c.relay.Session == s.ID() && c.relay.Instance == a.relay.Instance
-	a.relay = c.relay
+	same := c.relay.Instance == a.relay.Instance
+	resumed := s != nil && c.relay.Session == s.ID() && same
+	if a.relay = c.relay; !same {
+		a.relay.Received = wire.UnknownCounts()
+	}
 	if !resumed {
 		if s != nil {
 			a.end(session.ErrReplaced)
@@ -259,7 +267,7 @@ func (a *attacher) begin() *session.Session {
 		Handler: a.link.handle, Leaf: true, Rescue: wire.LanePub, Notice: a.noticed,
 	})
 	s.Want(func() bool { return true })
-	a.began(s)
+	a.began(s, a.relay.Received)
 	a.link.patience.end()
 	a.link.report(overlay.LinkUp, s.Number(), nil)
 	a.attached()
@@ -279,7 +287,7 @@ func (a *attacher) end(cause error) {
 	if s == nil {
 		return
 	}
-	a.ended(s)
+	a.ended(s, a.outage.Gone())
 	a.link.former.Store(s)
 	a.link.session.Store(nil)
 	a.link.report(overlay.LinkDown, s.Number(), cause)

@@ -102,10 +102,10 @@ func New(cfg Config) (*Client, error) {
 	c.claims = newClaims(c.link, c.log)
 	c.topics = newTopics(c.link)
 	c.publisher = newPublisher(c.link, cfg.Refused)
-	c.attacher.began = func(s *session.Session) { c.publisher.began(s) }
+	c.attacher.began = c.publisher.began
 	c.attacher.attached = func() { c.claims.attached() }
-	c.attacher.ended = func(s *session.Session) {
-		c.publisher.ended(s)
+	c.attacher.ended = func(s *session.Session, gone bool) {
+		c.publisher.ended(s, gone)
 		c.claims.detached()
 	}
 	c.link.listen(wire.KindDone, c.handleDone)

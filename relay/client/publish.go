@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -48,6 +49,7 @@ type publisher struct {
 
 	mu       sync.Mutex
 	confirms map[uint64]chan wire.Done // guarded by mu; who wants to hear of a publication
+	doubtful []session.Message         // guarded by mu; of the last session: the relay may have received them
 	again    []session.Message         // guarded by mu; for the next session: nobody has looked at them
 }
 
@@ -194,17 +196,27 @@ func (p *publisher) lost(why dropReason, err error) {
 	}
 }
 
-// began makes a session the link's: what the one before certainly did not do goes
-// first.
-func (p *publisher) began(s *session.Session) {
+// began makes a session the link's: what the relay did not receive in the one before
+// goes first. received is what it says that it did.
+func (p *publisher) began(s *session.Session, received wire.Counts) {
 	p.mu.Lock()
 	var lost []session.Message
-	for _, m := range p.again {
-		if _, err := s.Send(wire.LanePub, m.Kind, m.Body); err != nil { // this relay takes less
+	unknown := received == wire.UnknownCounts()
+	again := p.again
+	if known := slices.IndexFunc(p.doubtful, func(m session.Message) bool { return m.Number > received[wire.LanePub] }); known >= 0 {
+		again = append(slices.Clone(p.doubtful[known:]), again...)
+	}
+	if unknown {
+		lost = p.doubtful
+	}
+	for _, m := range again {
+		if m.Kind == 0 { // only a part of it is left
+			lost = append(lost, m)
+		} else if _, err := s.Send(wire.LanePub, m.Kind, m.Body); err != nil { // this relay takes less
 			lost = append(lost, m)
 		}
 	}
-	p.again = nil
+	p.doubtful, p.again = nil, nil
 	p.link.session.Store(s)
 	p.mu.Unlock()
 	for _, m := range lost {
@@ -212,9 +224,11 @@ func (p *publisher) began(s *session.Session) {
 	}
 }
 
-// ended ends a session that is over, and keeps what it certainly did not do for
-// the next one.
-func (p *publisher) ended(s *session.Session) {
+// ended ends a session that is over, and keeps what may not be published for the next
+// one. gone says that the relay's process is, which nobody can ask then. Callers that
+// wait to hear of a publication are told now.
+func (p *publisher) ended(s *session.Session, gone bool) {
+	var unsure []session.Message
 	p.mu.Lock()
 	s.End()
 	left := s.Leftover()
@@ -223,12 +237,25 @@ func (p *publisher) ended(s *session.Session) {
 			p.again = append(p.again, m)
 		}
 	}
-	p.mu.Unlock()
 	for _, m := range left.Unknown {
-		if m.Kind == wire.KindPublish || m.Kind == 0 {
-			p.unsure(m)
+		switch {
+		case m.Kind != 0 && m.Kind != wire.KindPublish:
+		case gone || confirmed(m):
+			unsure = append(unsure, m)
+		default:
+			p.doubtful = append(p.doubtful, m)
 		}
 	}
+	p.mu.Unlock()
+	for _, m := range unsure {
+		p.unsure(m)
+	}
+}
+
+// confirmed says whether somebody waits to hear of a publication.
+func confirmed(m session.Message) bool {
+	f, err := wire.DecodeLeafPublish(m.Body, nil)
+	return err == nil && f.ID != 0 && f.ID != wire.SeveralPublications
 }
 
 // left says how much the relay has not taken, in messages and bytes.
@@ -239,7 +266,7 @@ func (p *publisher) left() (n int, s *session.Session) {
 		queued, kept := s.Load(wire.LanePub)
 		n = queued + kept
 	}
-	return n + len(p.again), s
+	return n + len(p.doubtful) + len(p.again), s
 }
 
 // unsure ends a publication of which nobody knows what became of it.
@@ -287,10 +314,10 @@ func (p *publisher) flush(ctx context.Context) error {
 // messages may be lost.
 func (p *publisher) close() error {
 	p.mu.Lock()
-	again := p.again
-	p.again = nil
+	lost := append(p.doubtful, p.again...)
+	p.doubtful, p.again = nil, nil
 	p.mu.Unlock()
-	for _, m := range again {
+	for _, m := range lost {
 		p.unsure(m)
 	}
 	if n := p.unsaid.Swap(0); n > 0 {
