@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arke-mesh/arke/internal/drop"
@@ -479,4 +481,35 @@ func TestInboxIsBoundedForFramesOnly(t *testing.T) {
 	b.close()
 	require.False(t, b.put(linkEvent{}))
 	require.Empty(t, b.take())
+}
+
+// What anchors told before this process stood still is no knowledge until they have
+// answered again: a caller waits for that, and hears of the member that came meanwhile.
+func TestEmptyFromBeforeAPauseIsNotBelieved(t *testing.T) {
+	bubble(t, func(t *testing.T, f *fakeNet) {
+		a, b := f.join("a"), f.join("b")
+		settleAll()
+		w := watching(t, a, "geo")
+		_, err := w.Wait(t.Context(), false)
+		require.ErrorIs(t, err, ErrNoMembers)
+
+		var behind atomic.Bool
+		a.behind = func(p peer.ID) bool { return p == b.id && behind.Load() }
+		behind.Store(true)
+		require.NotErrorIs(t, w.View().Nobody(), ErrNoMembers)
+		require.False(t, w.View().Whole())
+		require.False(t, w.View().Final(), "it will be known soon")
+		time.AfterFunc(300*time.Millisecond, func() { behind.Store(false) })
+		took := since(func() {
+			_, err := w.Wait(t.Context(), false)
+			require.ErrorIs(t, err, ErrNoMembers)
+		})
+		require.InDelta(t, 0.35, took.Seconds(), 0.06)
+
+		behind.Store(true)
+		require.NoError(t, b.Register(t.Context(), "geo", Registration{Member: 1}))
+		v, err := w.Wait(t.Context(), false)
+		require.NoError(t, err)
+		require.Equal(t, []MemberID{1}, ids(v))
+	})
 }

@@ -49,6 +49,8 @@ var (
 // node has a reason not to believe them.
 type doubtError struct{ reason error }
 
+var errBehind = errors.New("this node stood still for a while, and does not know yet what has changed")
+
 func (e *doubtError) Error() string { return e.reason.Error() }
 
 func (e *doubtError) Unwrap() []error { return []error{ErrUnreachable, e.reason} }

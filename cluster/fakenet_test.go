@@ -53,6 +53,7 @@ type fakeHost struct {
 	ways     map[peer.ID]*fakeWay // from whom
 	sent     int
 	crashed  bool
+	behind   func(peer.ID) bool // see Network.Behind; set before views are asked for
 }
 
 // fakeWay is one direction of one link.
@@ -188,6 +189,7 @@ func (h *fakeHost) Seam() overlay.Seam                          { return h.seam 
 func (h *fakeHost) Handle(k wire.Kind, g func(peer.ID, []byte)) { h.handlers[k] = g }
 func (h *fakeHost) Subscribe(g func(PeerEvent))                 { h.notify = g }
 func (h *fakeHost) OnChange(g func())                           { h.changed = g }
+func (h *fakeHost) Behind(p peer.ID) bool                       { return h.behind != nil && h.behind(p) }
 func (h *fakeHost) LongestTrip() (time.Duration, bool)          { return 0, true }
 
 func (h *fakeHost) Send(to peer.ID, k wire.Kind, body []byte) (uint64, error) {

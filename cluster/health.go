@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
+
 	"github.com/arke-mesh/arke/internal/wire"
 )
 
@@ -314,6 +316,9 @@ type pool struct {
 	doubt func() (error, bool) // Config.Doubt; nil = there is none
 	spill spill                // of work for any network to the next tier
 	stirs atomic.Bool          // see watcher.stirs; while Clusters.waiting
+
+	behind  func(peer.ID) bool        // Network.Behind; nil = never
+	anchors atomic.Pointer[[]peer.ID] // who has told, or will, what the view shows
 
 	turn      atomic.Uint64 // of round robin
 	median    atomic.Int64  // of typical service times; 0 = unknown

@@ -40,6 +40,10 @@ type Network interface {
 	// side needs.
 	Need(p peer.ID) (release func())
 
+	// Behind says that this process has stood still, and that p, whose link is up, has not
+	// answered since. It must not block.
+	Behind(p peer.ID) bool
+
 	// Nearest answers without I/O, Closest asks the network; both count the
 	// local node.
 	Nearest(key overlay.Key, k int) []peer.ID
@@ -105,6 +109,8 @@ func (n overlayNetwork) Open(to peer.ID, addrs []string) { n.o.Link(to).Open(add
 func (n overlayNetwork) Hold(p peer.ID) (release func()) { return n.o.Link(p).Hold() }
 
 func (n overlayNetwork) Need(p peer.ID) (release func()) { return n.o.Link(p).Need() }
+
+func (n overlayNetwork) Behind(p peer.ID) bool { return n.o.Link(p).Behind() }
 
 func (n overlayNetwork) Nearest(key overlay.Key, k int) []peer.ID {
 	return n.o.Router().Nearest(key, k)

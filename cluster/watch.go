@@ -5,9 +5,12 @@ package cluster
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/arke-mesh/arke/overlay"
 )
@@ -34,7 +37,7 @@ func (c *Clusters) Watch(name string) *Watch {
 	e := c.entries[name]
 	fresh := e == nil
 	if fresh {
-		e = newEntry(name, c.cfg.Doubt)
+		e = newEntry(name, c.cfg.Doubt, c.cfg.Overlay.Behind)
 		c.entries[name] = e
 	}
 	e.users++
@@ -187,12 +190,22 @@ func (v *View) verdict() error {
 	return nil
 }
 
-// doubts is Config.Doubt.
+// doubts says why this node can't tell whether there are more members than the view has,
+// nil = it can, and whether it may be able to at any moment: see Config.Doubt. What anchors
+// told before this process stood still is worth nothing until they answer again.
 func (v *View) doubts() (reason error, soon bool) {
-	if v.pool == nil || v.pool.doubt == nil {
+	if v.pool == nil {
 		return nil, false
 	}
-	return v.pool.doubt()
+	if v.pool.doubt != nil {
+		if reason, soon = v.pool.doubt(); reason != nil {
+			return reason, soon
+		}
+	}
+	if anchors := v.pool.anchors.Load(); anchors != nil && v.pool.behind != nil && slices.ContainsFunc(*anchors, v.pool.behind) {
+		return errBehind, true
+	}
+	return nil, false
 }
 
 // Nobody returns ErrNoMembers if the cluster is known to have no member; an
@@ -212,6 +225,12 @@ func (v *View) Nobody() error {
 func (v *View) Whole() bool {
 	reason, _ := v.doubts()
 	return v.Complete && reason == nil
+}
+
+// Final says that waiting would not make the view Whole.
+func (v *View) Final() bool {
+	_, soon := v.doubts()
+	return v.Complete && !soon
 }
 
 // stirs says whether something is under way by which members may become known.
@@ -251,9 +270,9 @@ type waiter struct {
 	wake chan struct{} // has room for one
 }
 
-func newEntry(name string, doubt func() (error, bool)) *entry {
+func newEntry(name string, doubt func() (error, bool), behind func(peer.ID) bool) *entry {
 	e := &entry{name: name, pool: newPool()}
-	e.pool.doubt = doubt
+	e.pool.doubt, e.pool.behind = doubt, behind
 	e.view.Store(&View{pool: e.pool})
 	return e
 }

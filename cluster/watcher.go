@@ -225,6 +225,7 @@ func (k *watcher) refresh(now time.Time, w *watchedCluster) {
 		k.plans.plan(s, next)
 	}
 	changes := w.census.merge(k, w)
+	w.showAnchors()
 	v := &View{pool: w.view.pool, Members: revised(w.view.Members, changes)}
 	w.check.remember(now, v.Members)
 	empty := len(v.Members) == 0 && believedEmpty(w.epochViews)
@@ -257,6 +258,17 @@ func (k *watcher) refresh(now time.Time, w *watchedCluster) {
 		k.dial(now, w, near)
 	}
 	k.out.add(publishAction{w.name, v})
+}
+
+// showAnchors shows callers whose word the view is.
+func (w *watchedCluster) showAnchors() {
+	var anchors []peer.ID
+	for _, s := range w.epochViews {
+		anchors = append(anchors, s.anchorSet.anchors...)
+	}
+	if p := w.view.pool; p.anchors.Load() == nil || !slices.Equal(anchors, *p.anchors.Load()) {
+		p.anchors.Store(&anchors)
+	}
 }
 
 // showStirs shows those who wait for members whether something is under way.

@@ -84,6 +84,13 @@ func (s *sessions) atLeast(usual time.Duration) time.Duration {
 }
 
 // up says whether there is a session; with Link.mu it stays so.
+// Behind says that this process has stood still, or its machine slept, and that the peer
+// has not answered since: what it sent meanwhile may not have been read. It is not so of a
+// peer that is suspect, or without a link.
+func (s *sessions) Behind() bool {
+	return s.attached() && !s.last.Load().Silent() && s.last.Load().Behind()
+}
+
 func (s *sessions) up() bool { return s.number.Load() != 0 }
 
 // attached says whether a connection carries the session.

@@ -36,6 +36,7 @@ type vitals struct {
 // livenessActions is what the shell shall do.
 type livenessActions struct {
 	ping    bool      // send a Beat that wants a reply
+	stalled bool      // this process has stood still
 	suspect bool      // the peer has become suspect
 	close   bool      // give the link up
 	wake    time.Time // step again at this time; zero = when the interest begins again
@@ -53,7 +54,7 @@ func (c *liveness) step(now time.Time, v vitals) livenessActions {
 		return livenessActions{}
 	}
 	base := slices.MaxFunc([]time.Time{c.base, v.heard, v.since}, time.Time.Compare)
-	stalled := !c.due.IsZero() && now.Sub(c.due) > c.interval/2
+	stalled := c.stalled(now)
 	if stalled {
 		// This process did not run when it should have: whatever the peer
 		// sent meanwhile may be waiting unread. Begin anew, and ask at once.
@@ -66,7 +67,14 @@ func (c *liveness) step(now time.Time, v vitals) livenessActions {
 			c.nextPing = now
 		}
 	}
-	return c.decide(now)
+	a := c.decide(now)
+	a.stalled = stalled
+	return a
+}
+
+// stalled says that this process did not run when it should have.
+func (c *liveness) stalled(now time.Time) bool {
+	return !c.due.IsZero() && now.Sub(c.due) > c.interval/2
 }
 
 func (c *liveness) decide(now time.Time) livenessActions {

@@ -81,6 +81,9 @@ func (r *livenessRun) step() {
 	if a.suspect {
 		r.note("suspect")
 	}
+	if a.stalled {
+		r.note("stood still")
+	}
 	if a.ping {
 		r.note("ask")
 	}

@@ -60,6 +60,7 @@ type pulse struct {
 	timer    Timer
 	number   uint64 // which timer counts
 	probe    *probe // the question whether the connection is still alive
+	owed     uint64 // the clock of the first question since this process stood still; 0 = answered
 }
 
 // probe is answered by the Beat that echoes clock.
@@ -81,7 +82,7 @@ func (p *pulse) attach(s Sample) {
 	now := p.cfg.Clock.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.attached = true
+	p.attached, p.owed = true, 0
 	p.heard.Store(int64(p.cfg.linkTime(now)))
 	p.suspect.Store(false)
 	p.live.begin(now)
@@ -167,6 +168,9 @@ func (p *pulse) step(do *after.List, now time.Time) {
 	if a.ping {
 		p.ping(do, now)
 	}
+	if a.stalled {
+		p.owed = p.cfg.linkTime(now)
+	}
 	if a.wake.IsZero() {
 		return
 	}
@@ -249,6 +253,9 @@ func (p *pulse) beat(body []byte) error {
 			p.probe = nil
 			do.Add(q.answered)
 		}
+		if m.GetEcho() >= p.owed {
+			p.owed = 0
+		}
 		p.exchange(now, m.GetEcho(), m.GetHeld(), m.GetClock())
 	}
 	p.mu.Unlock()
@@ -261,7 +268,11 @@ func (p *pulse) beat(body []byte) error {
 
 // tellWall sends what this side's wall clock shows, and asks for the peer's.
 func (p *pulse) tellWall() {
-	p.say(&wire.Beat{Clock: p.cfg.now(), WantReply: true, Wall: p.cfg.wall()})
+	now := p.cfg.now()
+	p.mu.Lock()
+	p.owed = now // if the clock was set because this machine slept
+	p.mu.Unlock()
+	p.say(&wire.Beat{Clock: now, WantReply: true, Wall: p.cfg.wall()})
 }
 
 // exchange learns from an answer.
@@ -282,6 +293,14 @@ func (p *pulse) learned(better bool) {
 	if better {
 		p.offset.Store(p.clock.offset)
 	}
+}
+
+// behind is described at Session.Behind.
+func (p *pulse) behind() bool {
+	now := p.cfg.Clock.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.attached && (p.owed != 0 || p.live.stalled(now))
 }
 
 func (p *pulse) patience() time.Duration {

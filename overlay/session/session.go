@@ -355,6 +355,10 @@ func (s *Session) Attached() bool {
 // Heard is when the last byte came from the peer.
 func (s *Session) Heard() time.Time { return s.cfg.Epoch.Add(time.Duration(s.pulse.heard.Load())) }
 
+// Behind says that this process has stood still, or its machine slept, and that the peer
+// has not answered since: what it sent meanwhile may not have been read.
+func (s *Session) Behind() bool { return s.pulse.behind() }
+
 // RTT is the smoothed round trip to the peer, 0 if it was not measured yet.
 func (s *Session) RTT() time.Duration { return time.Duration(s.pulse.rtt.Load()) }
 

@@ -38,7 +38,7 @@ func over(p overlay.Patience, links Links) time.Duration {
 
 func isTold(v *cluster.View) bool { return v.Told }
 
-func isComplete(v *cluster.View) bool { return v.Complete }
+func isComplete(v *cluster.View) bool { return v.Final() }
 
 // members is described at Engine.Members.
 func (k *calls) members(ctx context.Context, address string) ([]patterns.Member, error) {
