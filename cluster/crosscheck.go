@@ -152,3 +152,14 @@ func (w *watchedCluster) stirs(k *watcher) bool {
 	}
 	return false
 }
+
+// showAnchors shows callers whose word the view is.
+func (w *watchedCluster) showAnchors() {
+	var anchors []peer.ID
+	for _, s := range w.epochViews {
+		anchors = append(anchors, s.anchorSet.anchors...)
+	}
+	if p := w.view.pool; p.anchors.Load() == nil || !slices.Equal(anchors, *p.anchors.Load()) {
+		p.anchors.Store(&anchors)
+	}
+}

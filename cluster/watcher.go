@@ -260,17 +260,6 @@ func (k *watcher) refresh(now time.Time, w *watchedCluster) {
 	k.out.add(publishAction{w.name, v})
 }
 
-// showAnchors shows callers whose word the view is.
-func (w *watchedCluster) showAnchors() {
-	var anchors []peer.ID
-	for _, s := range w.epochViews {
-		anchors = append(anchors, s.anchorSet.anchors...)
-	}
-	if p := w.view.pool; p.anchors.Load() == nil || !slices.Equal(anchors, *p.anchors.Load()) {
-		p.anchors.Store(&anchors)
-	}
-}
-
 // showStirs shows those who wait for members whether something is under way.
 func (k *watcher) showStirs() {
 	for _, w := range k.names {
