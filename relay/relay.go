@@ -50,14 +50,19 @@ type Relay struct {
 	address   string // of the TCP listener
 	listeners []net.Listener
 	clients   map[wire.LeafID]*client
-	ended     *crowd.Table[uint64, source, ending] // by session
-	last      uint64                               // number of the session that began last
+	sessionLog
 
 	door   *doorkeeper // of those that have not said Hello yet
 	shares shares
 
 	names names
 	law   law
+}
+
+// sessionLog numbers sessions and remembers those that have ended.
+type sessionLog struct {
+	ended *crowd.Table[uint64, source, ending] // by session
+	last  uint64                               // number of the session that began last
 }
 
 // outside is what a relay has of the world, and memory that its sessions share.
