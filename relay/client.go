@@ -41,8 +41,6 @@ type client struct {
 	seat       *seat
 	rights     *rights
 	*life
-
-	received wire.Counts // owned by cleanUp; when the session ended
 }
 
 // seat is a client's place among all.
@@ -60,6 +58,8 @@ type life struct {
 	cancel context.CancelFunc
 	gone   chan struct{} // closed when nothing is left of the session
 	gate   gate.Gate     // of what runs for the client
+
+	received wire.Counts // owned by cleanUp; when the session ended
 }
 
 func newLife(parent context.Context) *life {
