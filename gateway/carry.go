@@ -95,7 +95,7 @@ func (l *loan) Cancel(d *request.Delivery) {
 // start asks one member.
 func (c *cargo) start() {
 	c.cancelWith(c.l.from.Begin(request.Ask{
-		Cluster: c.l.address, Pattern: c.d.Pattern, Tail: c.tail(), Deadline: c.d.ReplyBy(),
+		Cluster: c.l.address, Pattern: c.d.Pattern, Tail: c.tail(), Deadline: c.d.Deadline,
 		Options: c.options(), Transit: c.passed,
 	}, c.answered))
 }

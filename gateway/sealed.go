@@ -338,7 +338,7 @@ func (p *sealedMember) Deliver(d *request.Delivery) {
 		return
 	}
 	ask := request.Ask{
-		Cluster: p.s.from, Pattern: d.Pattern, Tail: d.Tail, Deadline: d.ReplyBy(), To: p.member.Load(), Origin: &d.Origin,
+		Cluster: p.s.from, Pattern: d.Pattern, Tail: d.Tail, Deadline: d.Deadline, To: p.member.Load(), Origin: &d.Origin,
 		Options: patterns.RequestOptions{Idempotent: d.Idempotent},
 	}
 	if d.Pattern == patterns.PatternTunnel {

@@ -51,8 +51,7 @@
 // late, and refuses the rest at once with ErrOverloaded, so that another member is asked. A
 // push or broadcast has to begin in time. So at ten times the load a member still replies
 // as fast as it can, whatever the length of its queue. Where nothing can end in time,
-// it tries one at a time. Callers take turns, by the node that asks: a node gets its demand while
-// that is below an equal share. Programs beside one relay are one node in this.
+// it tries one at a time.
 //
 // # Headers and bodies
 //

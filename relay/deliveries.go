@@ -120,7 +120,7 @@ func (m *member) pass(d *request.Delivery) error {
 // headOf is a delivery as the client gets it.
 func (m *member) headOf(d *request.Delivery) wire.Request {
 	head := wire.Request{
-		ID: d.Number, Member: m.id, Deadline: m.of.c.linkTime(d.ReplyBy()), Attempt: d.Attempt, Pattern: uint8(d.Pattern),
+		ID: d.Number, Member: m.id, Deadline: m.of.c.linkTime(d.Deadline), Attempt: d.Attempt, Pattern: uint8(d.Pattern),
 		Origin: &d.Origin,
 	}
 	if d.Idempotent {

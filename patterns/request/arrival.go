@@ -32,15 +32,6 @@ type arrival struct {
 	key     []byte           // if it was refused for an ephemeral key: the present one, sealed
 }
 
-// backOf is how long the reply travels to the other end of the link. A leaf's relay is near, and
-// has subtracted what follows.
-func backOf(link Link) time.Duration {
-	if l, ok := link.(interface{ RTT() time.Duration }); ok {
-		return l.RTT() / 2
-	}
-	return 0
-}
-
 // refusal is an answer to a request that no handler has seen, and its reason.
 // The zero refusal is none.
 type refusal struct {
@@ -230,7 +221,7 @@ func (s *Server) openTo(in *arrival) refusal {
 	switch {
 	case draining:
 		return refusal{wire.OutcomeDraining, dropDraining}
-	case !in.deadline.IsZero() && !in.deadline.After(s.cfg.Clock.Now().Add(backOf(in.link))):
+	case !in.deadline.IsZero() && !in.deadline.After(s.cfg.Clock.Now()):
 		return refusal{wire.OutcomeExpired, dropExpired}
 	}
 	return refusal{}

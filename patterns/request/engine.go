@@ -72,15 +72,13 @@ func (e *Engine) AddMember(id cluster.MemberID, name string, v patterns.Service,
 // the caller. serves says which patterns the member implements. Size, seal,
 // replay and limits are checked here; there is no queue: what is beyond
 // Concurrency and QueueLength together, or beyond QueueBytes while so many are
-// under way that it would have to wait, is refused as overloaded at once; of callers that
-// have fewer under way than others, twice as much is passed on, as the member itself
-// decides which of them give way.
+// under way that it would have to wait, is refused as overloaded at once.
 func (e *Engine) Forward(id cluster.MemberID, name string, l patterns.Limits, serves Serves, f Forwarder) (*Server, error) {
 	s, err := e.members.newServer(id, name, l)
 	if err != nil {
 		return nil, err
 	}
-	s.forward, s.serves, s.queue.elsewhere = f, serves, true
+	s.forward, s.serves = f, serves
 	return s, e.members.add(s)
 }
 

@@ -108,15 +108,6 @@ func (d *Delivery) cancel() {
 	}
 }
 
-// ReplyBy is when the reply has to leave this node to be there by the deadline; zero = none.
-// Whatever the Forwarder asks for has to end until then.
-func (d *Delivery) ReplyBy() time.Time {
-	if d.Deadline.IsZero() {
-		return time.Time{}
-	}
-	return d.Deadline.Add(-time.Duration(d.job.ticket.back))
-}
-
 // From is the origin's peer id.
 func (d *Delivery) From() peer.ID { return peer.ID(d.Origin.Peer) }
 

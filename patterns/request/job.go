@@ -74,9 +74,12 @@ func (in *arrival) fill(j *job, s *Server, r patterns.Request) {
 	j.took = didNotRun
 	keep := keeps(r.Pattern) && s.forward == nil
 	j.ctx.clock, j.ctx.deadline, j.ctx.endless = s.cfg.Clock, in.deadline, keep
-	j.ticket = ticket{job: j, caller: callerOf(in, s.cfg.Leaf != nil), size: in.size, deadline: never, kind: kindOf(r.Pattern), keep: keep}
+	j.ticket = ticket{job: j, size: in.size, deadline: never, kind: kindOf(r.Pattern), keep: keep}
 	if !in.deadline.IsZero() {
-		j.ticket.deadline, j.ticket.back = int64(in.deadline.Sub(s.start)), int64(backOf(in.link))
+		j.ticket.deadline = int64(in.deadline.Sub(s.start))
+		if l, ok := in.link.(interface{ RTT() time.Duration }); ok { // a leaf's relay is near
+			j.ticket.back = int64(l.RTT() / 2)
+		}
 	}
 	if keep {
 		j.request.Deadline = time.Time{}

@@ -23,13 +23,11 @@ type shop struct {
 	ends  endings
 	work  func(now int64) int64
 
-	caller  string
 	ran     int
-	inTime  map[string]int // by caller: replies, and what is kept that began in time
-	useful  int64          // ns that handlers worked for those that were in time
-	replies []int64        // when each left that was in time
-	refused []int64        // how long each waited that was refused
-	waited  int64          // how long one waited at most that ran
+	useful  int64   // ns that handlers worked for those that were in time
+	replies []int64 // when each left that was in time
+	refused []int64 // how long each waited that was refused
+	waited  int64   // how long one waited at most that ran
 }
 
 // leaving is a handler that will return.
@@ -51,13 +49,13 @@ func (e *endings) Pop() any {
 }
 
 func newShop(concurrency, length int, work func(now int64) int64) *shop {
-	return &shop{queue: queue{limits: patterns.Limits{Concurrency: concurrency, QueueLength: length, QueueBytes: 1 << 61}}, work: work, inTime: make(map[string]int)}
+	return &shop{queue: queue{limits: patterns.Limits{Concurrency: concurrency, QueueLength: length, QueueBytes: 1 << 62}}, work: work}
 }
 
 // arrive has a request come at that time, which must not be before the last one.
 func (s *shop) arrive(at, deadline int64, k kind) {
 	s.until(at)
-	t := &ticket{caller: s.caller, deadline: at + deadline, kind: k, keep: k != kindRequest, size: int(at)}
+	t := &ticket{deadline: at + deadline, kind: k, keep: k != kindRequest, size: int(at)}
 	v, shed := s.queue.offer(at, t)
 	s.shed(shed)
 	switch v {
@@ -88,7 +86,6 @@ func (s *shop) until(at int64) {
 		s.now = e.at
 		if s.now <= e.t.deadline {
 			s.replies = append(s.replies, s.now)
-			s.inTime[e.t.caller]++
 			s.useful += s.now - e.t.began
 		}
 		next, shed := s.queue.finish(s.now, e.t, s.now-e.t.began)

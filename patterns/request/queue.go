@@ -22,16 +22,14 @@ const (
 // ticket is one request in a queue: the part of a job that the queue reads.
 type ticket struct {
 	job      *job
-	caller   string // the node that asks
-	size     int    // bytes of body and headers
-	deadline int64  // ns on the engine's clock; never = none
-	back     int64  // ns that the reply travels
+	size     int   // bytes of body and headers
+	deadline int64 // ns on the engine's clock; never = none
+	back     int64 // ns that the reply travels
 	kind     kind
 	keep     bool // once it is accepted, it has no deadline any more
 
 	// Owned by the queue.
 	place      place
-	turn       int64 // while it waits, its place in the order
 	began      int64 // when it began to run
 	prev, next *ticket
 }
@@ -45,22 +43,13 @@ type tickets struct {
 	n           int
 }
 
-func (l *tickets) push(t *ticket) { l.insert(t, l.last) }
-
-// insert adds t behind prev, in front of all if that is nil.
-func (l *tickets) insert(t, prev *ticket) {
-	next := l.first
-	if prev != nil {
-		next, prev.next = prev.next, t
-	} else {
+func (l *tickets) push(t *ticket) {
+	if l.last == nil {
 		l.first = t
-	}
-	if next != nil {
-		next.prev = t
 	} else {
-		l.last = t
+		l.last.next, t.prev = t, l.last
 	}
-	t.prev, t.next = prev, next
+	l.last = t
 	l.n++
 }
 
@@ -99,10 +88,6 @@ const (
 	// through pauses of the network and of callers, and is gone soon after the load is.
 	standingWait  = int64(100 * time.Millisecond)
 	standingLeast = 8
-	// keptReserve is the part of a queue that is left, of messages that are accepted for good, to
-	// callers with fewer of them than others, if there were several of late: within severalTime.
-	keptReserve = 4
-	severalTime = int64(10 * time.Second)
 	// probeEvery is how often a member starts what can't end in time, by what it has
 	// measured: that may be no longer true.
 	probeEvery = int64(time.Second)
@@ -117,8 +102,8 @@ const didNotRun = -1
 //
 // It runs only what can end before its deadline, by what handlers took of late (see
 // effort), and refuses at once what could not, so that others are asked
-// and no handler works for a caller that has given up. Requests of a caller are started in
-// their order, and callers take turns (see lines). How many may wait is a matter of time, not of number: a request waits if
+// and no handler works for a caller that has given up. Requests are started in
+// their order. How many may wait is a matter of time, not of number: a request waits if
 // its turn comes soon enough. So a burst is absorbed as far as the deadlines allow.
 //
 // Once a request had to be refused for that, more comes than can be done. A queue that is
@@ -132,11 +117,9 @@ const didNotRun = -1
 // not needed, as what waits is bounded by time: it would keep the oldest until they are
 // late instead of refusing newcomers at once.
 type queue struct {
-	limits    patterns.Limits // never changed
-	elsewhere bool            // never changed; what is accepted was handed over at once, and waits there
+	limits patterns.Limits // never changed
 
-	waiting  tickets // in the order of lines
-	lines    lines
+	waiting  tickets
 	bytes    int        // of those that wait
 	of       [kinds]int // how many of a kind wait
 	running  tickets    // in the order in which they began
@@ -165,19 +148,19 @@ func (q *queue) offer(now int64, t *ticket) (v verdict, out []*ticket) {
 		q.start(now, t)
 		return verdictRun, nil
 	}
-	t.turn = q.lines.next(now, t.caller)
 	if !q.inTime(now, t) {
 		return refusedTime, q.shed(now, q.waiting.last)
 	}
 	out = q.shed(now, t)
-	if q.earliest <= now && q.room(now, t) != verdictWait {
+	v = q.room(t)
+	if v != verdictWait && q.earliest <= now {
 		out = append(out, q.expire(now)...)
+		v = q.room(t)
 	}
-	v, displaced := q.makeRoom(now, t)
 	if v == verdictWait {
 		q.push(t)
 	}
-	return v, append(out, displaced...)
+	return v, out
 }
 
 // finish notes that a running request is over, and how long its handler took, didNotRun if
@@ -195,7 +178,6 @@ func (q *queue) finish(now int64, t *ticket, took int64) (next *ticket, out []*t
 		return nil, out
 	}
 	q.unlink(next)
-	q.lines.turn = next.turn
 	q.start(now, next)
 	return next, out
 }
@@ -219,7 +201,7 @@ func (q *queue) inTime(now int64, t *ticket) bool {
 	// It surely ends in time if it takes no longer than the longest of late. Where those
 	// are much longer than others, it has a good chance if it keeps half of what it can spare.
 	spare := max(left-q.most(t), (left-q.efforts[t.kind].usual())/2)
-	if _, ahead := q.waiting.before(t.turn); q.wait(now, int64(ahead)) <= spare {
+	if q.wait(now) <= spare {
 		q.patience = max(q.patience, spare)
 		return true
 	}
@@ -263,15 +245,15 @@ func (q *queue) least(t *ticket) int64 {
 	return q.efforts[t.kind].least()
 }
 
-// wait is how long a request waits that has so many ahead, while all places are taken. Those
+// wait is how long a request that comes now waits, while all places are taken. Those
 // that run end one after the other, from the oldest to the youngest, and again when
 // those have ended that take their places. If even the youngest runs for longer than any
 // that is remembered, handlers have become slow, and nothing else tells that before one ends.
-func (q *queue) wait(now, ahead int64) int64 {
+func (q *queue) wait(now int64) int64 {
 	if q.probeAt == 0 { // no handler has ended here: none ever does where others have them
 		return 0
 	}
-	places := int64(q.limits.Concurrency)
+	places, ahead := int64(q.limits.Concurrency), int64(q.waiting.n)
 	t := q.running.first
 	for range ahead % places {
 		t = t.next
@@ -280,7 +262,7 @@ func (q *queue) wait(now, ahead int64) int64 {
 	if ahead < places {
 		return turn
 	}
-	each := q.work() / int64(q.waiting.n)
+	each := q.work() / ahead
 	youngest := now - q.running.last.began
 	if most := q.efforts[q.running.last.kind].most(); most > 0 && youngest > most {
 		each = max(each, youngest)
@@ -327,17 +309,11 @@ func (q *queue) abandon() (out []*ticket) {
 func (q *queue) idle() bool { return q.running.n == 0 && q.waiting.n == 0 }
 
 // room says whether there is room for t in the queue.
-func (q *queue) room(now int64, t *ticket) verdict {
-	length, bytes := q.limits.QueueLength, q.limits.QueueBytes
-	if last := q.waiting.last; t.keep && q.lines.several(now) && last != nil && t.turn > last.turn {
-		// It stays once it is accepted, and its caller has the most: a part is for others.
-		length -= length / keptReserve
-		bytes -= bytes / keptReserve
-	}
+func (q *queue) room(t *ticket) verdict {
 	switch {
-	case q.waiting.n >= length:
+	case q.waiting.n >= q.limits.QueueLength:
 		return refusedLength
-	case q.bytes+t.size > bytes:
+	case q.bytes+t.size > q.limits.QueueBytes:
 		return refusedBytes
 	case q.overloaded && q.waiting.n >= standingLeast && q.work() >= standingWait*int64(q.limits.Concurrency):
 		return refusedTime
@@ -380,9 +356,7 @@ func (q *queue) push(t *ticket) {
 		q.earliest = t.deadline
 	}
 	q.earliest = min(q.earliest, t.deadline)
-	prev, _ := q.waiting.before(t.turn)
-	q.waiting.insert(t, prev)
-	q.lines.enter(t)
+	q.waiting.push(t)
 	q.of[t.kind]++
 	q.bytes += t.size
 	t.place = placeWaiting
@@ -390,7 +364,6 @@ func (q *queue) push(t *ticket) {
 
 func (q *queue) unlink(t *ticket) {
 	q.waiting.remove(t)
-	q.lines.leave(t)
 	q.of[t.kind]--
 	q.bytes -= t.size
 	t.place = placeDone
