@@ -23,7 +23,7 @@ const rate = 2000
 
 // patient members never say that they are busy, however slow the machine is
 // that runs the tests: what the stories below are about is something else.
-var patient = patterns.Limits{QueueLength: 1 << 16}
+var patient = patterns.Limits{QueueLength: 1 << 13}
 
 // ledger is what the members of a cluster did: how often they ran each
 // request, by its body.
