@@ -31,7 +31,7 @@ func flood(m *meter) {
 		time.Sleep(10 * time.Millisecond)
 		return patterns.Message{}, nil
 	})
-	limits := patterns.Limits{Concurrency: 4, QueueBytes: floodQueue, QueueLength: 1 << 20} // 400 requests a second
+	limits := patterns.Limits{Concurrency: 4, QueueBytes: floodQueue, QueueLength: 1 << 13} // 400 requests a second
 	_, err := slow.Serve(context.Background(), "slow", work, limits)
 	m.must(err)
 	serve(m, relays[1], "echo")
