@@ -133,7 +133,7 @@ func (c *control) bringHome(now time.Time, cid security.ClusterID) {
 	}
 }
 
-// stirs says whether something is under way by which members may become known: an anchor,
+// stirs reports whether something is under way by which members may become known: an anchor,
 // or a peer that may become one, is dialled for the first time since it was heard, has not
 // answered, or has not settled.
 func (w *watchedCluster) stirs(k *watcher) bool {

@@ -318,7 +318,7 @@ type pool struct {
 	stirs atomic.Bool          // see watcher.stirs; while Clusters.waiting
 
 	behind  func(peer.ID) bool        // Network.Behind; nil = never
-	anchors atomic.Pointer[[]peer.ID] // who has told, or will, what the view shows
+	anchors atomic.Pointer[[]peer.ID] // that told, or will tell, what the view shows
 
 	turn      atomic.Uint64 // of round robin
 	median    atomic.Int64  // of typical service times; 0 = unknown

@@ -83,7 +83,6 @@ func (s *sessions) atLeast(usual time.Duration) time.Duration {
 	return Patience{Time: usual, Trips: dialTrips}.Over(s.RTT())
 }
 
-// up says whether there is a session; with Link.mu it stays so.
 // Behind says that this process has stood still, or its machine slept, and that the peer
 // has not answered since: what it sent meanwhile may not have been read. It is not so of a
 // peer that is suspect, or without a link.
@@ -91,6 +90,7 @@ func (s *sessions) Behind() bool {
 	return s.attached() && !s.last.Load().Silent() && s.last.Load().Behind()
 }
 
+// up reports whether there is a session; with Link.mu it stays so.
 func (s *sessions) up() bool { return s.number.Load() != 0 }
 
 // attached says whether a connection carries the session.

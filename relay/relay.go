@@ -120,9 +120,10 @@ func New(cfg Config) (*Relay, error) {
 		cfg:     cfg,
 		log:     cfg.Logger.Named("relay"),
 		clients: map[wire.LeafID]*client{},
-		count:   newCounters(), refusals: newRefusals(&cfg.Limits, &cfg.Totals),
-		shares: newShares(cfg.Totals, cfg.Limits.Clients),
+		count:   newCounters(),
+		shares:  newShares(cfg.Totals, cfg.Limits.Clients),
 	}
+	r.refusals = newRefusals(&cfg.Limits, &cfg.Totals)
 	r.outside.open(cfg.Seam)
 	r.rounds = cfg.Node.Rounds()
 	r.ended = crowd.NewTable[uint64, source, ending](maxEnded, r.dice.IntN)

@@ -45,7 +45,7 @@ func (b *Budget[K]) Take(k K, n int) bool {
 	return true
 }
 
-// Fits says whether k may hold n units more now.
+// Fits reports whether k may hold n units more now.
 func (b *Budget[K]) Fits(k K, n int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
