@@ -82,7 +82,8 @@ func TestSighupChangesSeedsLimitsAndPolicy(t *testing.T) {
 	b.Tells("no policy holds any more")
 	b.Tells(`"settings": ["zone"]`)
 	one := b.Serves("geo", "--echo")
-	b.Does("status").Ends(14).Says("as many clients as it may have") // the test itself is one
+	b.Requests("geo", "where?").Ends(14).Says("is full: ", "at most 2", "--max-clients") // the test itself is one
+	b.Does("status").Ends(0)
 	one.Terminate()
 	b.Does("status").Ends(0)
 
