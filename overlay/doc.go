@@ -8,7 +8,7 @@
 // and it does not decide whom to talk to: upper layers open links to the peers
 // they need.
 //
-// The package is written against the five interfaces of seam.go. In production
+// The package is written against the interfaces of seam.go. In production
 // package overlay/p2p (libp2p) stands below, in simulation package sim.
 //
 // # Links and sessions

@@ -4,7 +4,7 @@
 // Package patterns, an inner part of Arke that makes no promise to users, is
 // the vocabulary of messaging: what a program says, hears and may rely on,
 // whether it embeds a node or is attached to a relay. It has no behaviour; each
-// pattern is a sub-package, and package node and relay/client implement
+// pattern is a sub-package, and packages internal/node and relay/client implement
 // [Messenger].
 //
 // # Guarantees

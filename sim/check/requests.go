@@ -320,8 +320,7 @@ func tooOften(q *requests, request int) string {
 	return ""
 }
 
-// perBorder is how often a gateway asks for what came to it once: as often as any caller
-// (DESIGN.md section 6).
+// perBorder is how many attempts a gateway makes for one request: as many as any caller.
 const perBorder = 3
 
 // allowed is how many runs the attempts of a request can have come to.

@@ -26,7 +26,7 @@ type Bug struct {
 	Name    string // as ARKE_MUTANT has it
 	Layer   string // folder of the package that has it
 	Breaks  string // what the program does wrong
-	Promise string // what DESIGN.md says, and where
+	Promise string // the promise that this breaks, behind its number: see doc.go
 	hunks   []hunk
 }
 

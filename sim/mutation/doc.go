@@ -24,8 +24,9 @@
 //	 func (n *Node) incarnate() (uint64, error) {
 //	+	return 1, nil
 //
-// Two lines say what the program does wrong, and the section of DESIGN.md and
-// the promise that it breaks. Hunks follow, as in a diff, but without numbers
+// Two lines say what the program does wrong, and which promise it breaks. The
+// number is the part of Arke: 4 the overlay, 5 clusters, 6 patterns, 7 keys,
+// 8 relays. Hunks follow, as in a diff, but without numbers
 // and file names: the lines that begin with a space or a minus must follow each
 // other at exactly one place in the package, whatever their indentation and
 // alignment; empty lines and comments between them do not count. Choose as few

@@ -15,7 +15,7 @@ import (
 	"github.com/arke-mesh/arke/sim/scenario"
 )
 
-// banWithin is when a ban is known to everybody, as DESIGN.md section 7 promises.
+// banWithin is the time after which every node knows of a ban.
 const banWithin = 5 * time.Second
 
 // ban puts nodes on the list of bans of the network's file, which one other node reads.

@@ -18,8 +18,7 @@ const (
 // Certificates returns them in the order of the documentation.
 func Certificates() []string { return []string{CertificateAll, CertificateNothing} }
 
-// defaultRevocation is when a revocation is known to everybody, as DESIGN.md section 7
-// promises.
+// defaultRevocation is the time after which every node knows of a revocation.
 const defaultRevocation = Duration(5 * time.Second)
 
 // badRevocation says why there is nothing to revoke, or "".

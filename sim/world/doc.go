@@ -5,7 +5,7 @@
 // sim: whole nodes, with everything above the seam as in production, on the
 // simulated network of package sim. The player drives it as a level.
 //
-// It is not a model of a node: it makes real ones (package node) and gives
+// It is not a model of a node: it makes real ones (package internal/node) and gives
 // them the simulated seam.
 //
 // # In a test of your own
