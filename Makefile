@@ -25,7 +25,9 @@ SLOW = TestTwoFoldersBuildTheSameBytes|TestMembersOfAShardedClusterCrossABorder|
 # Nor does the race detector look into the arithmetic of signatures and key exchanges, which
 # has no state to race for: that took more than all the rest.
 ARITHMETIC = bigmod edwards25519/... mlkem nistec/... sha3
-GOTEST = go test -race $(ARITHMETIC:%=-gcflags=crypto/internal/fips140/%=-race=false) -vet=off -ldflags=-w -shuffle=on -timeout 9m
+GOTEST = go test -race $(ARITHMETIC:%=-gcflags=crypto/internal/fips140/%=-race=false) -vet=off -ldflags=-w -shuffle=on -timeout 40m
+# Prints a line for each package when it ends, and all failures at the end.
+TESTSUM     := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --hide-summary skipped
 
 .PHONY: help
 help: ## list the targets
@@ -45,7 +47,12 @@ demo-federation: build ## two networks, two gateways, a service that dies and co
 	./bin/arke demo federation
 
 .PHONY: test
-test: ## the tests, with the race detector, in about ten minutes on two cores
+test: ## the tests of all packages, and the main job with real relays, in five minutes
+	@echo 'building; the first line comes after a minute or two'
+	@$(TESTSUM) -- -vet=off -ldflags=-w -timeout 40m -skip '^($(SLOW)|$(BLACKBOX))$$' ./...
+
+.PHONY: race
+race: ## all tests but the long ones, with the race detector, in fifteen minutes
 	$(GOTEST) -p 3 -skip '^($(SLOW))$$' ./...
 
 .PHONY: slow
