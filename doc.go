@@ -3,8 +3,8 @@
 
 // Package arke sends messages to services by name. A program says what it wants
 // to talk to ("the geo service"), never which host. There is no broker and no
-// registry: services find each other, requests are balanced over whoever serves
-// the name right now, and everything on the wire is encrypted.
+// registry: services find each other, requests are balanced over the members that
+// are alive, and everything on the wire is encrypted.
 //
 // # Two ways in
 //
@@ -44,16 +44,17 @@
 //	you want to                          method        goes to                      promise
 //	ask, and get one answer              Request       one member                   exactly one outcome, at the latest 5 ms
 //	                                                                                after the deadline (default 5 s)
-//	ask everybody                        Survey        every member                 the replies, and who is missing
+//	ask all members                      Survey        every member                 the replies, and the missing members
 //	hand work over                       Push          one member                   a member's queue has it, or an error
-//	tell everybody                       Broadcast     every member                 at most once each; says how many took it
-//	tell whoever is interested           Publish       every matching subscription  in order for each publisher and topic;
-//	                                                                                whoever misses messages hears how many
+//	tell all members                     Broadcast     every member                 at most once each; counts the members
+//	                                                                                that accepted it
+//	tell all subscribers                 Publish       every matching subscription  in order for each publisher and topic;
+//	                                                                                a gap reports how many are missing
 //	exchange many messages               OpenTunnel    one member                   in order; a slow reader slows the writer
 //	use HTTP, gRPC or a protocol of      Listen, Dial  one member                   a net.Conn
 //	your own
 //
-// [Conn.Members] lists who serves a cluster, and [Conn.Watch] follows it.
+// [Conn.Members] lists the members of a cluster, and [Conn.Watch] follows changes.
 //
 // Everything is delivered at most once. Nothing is dropped silently: every drop
 // has a name and a counter and, for requests, an answer.
@@ -63,7 +64,7 @@
 // Each request has exactly one outcome. What to do next depends on one question:
 // can a handler have run? [MaybeRan] answers it.
 //
-//	Request ──► is anybody there? ──no──► ErrNoMembers          ─┐
+//	Request ──► is there a member? ─no──► ErrNoMembers          ─┐
 //	                │ yes                                        │
 //	                ▼                                            │
 //	        can one be reached? ────no──► ErrUnreachable         ├─ no handler ran:
@@ -80,9 +81,9 @@
 //	               ├─ it returns an error ────────────────► *RemoteError       the handler refused
 //	               └─ it returns a message ───────────────► nil                a reply
 //
-// Arke itself asks again where that is safe: at other members, at most three in
-// all, within a budget. Say [Idempotent] where a handler may run twice. Then it
-// asks again after ErrInterrupted, too. The whole table:
+// Arke retries if that is safe: at other members, at most three attempts in all,
+// within a budget. With the option [Idempotent] it also retries after
+// ErrInterrupted. The whole table:
 //
 //	outcome                             error                     did a handler run?         does Arke ask again?
 //	reply                               nil                       yes                        –
@@ -96,19 +97,20 @@
 //	                                    or context.Canceled
 //	no right to ask                     ErrUnauthorized           no                         no
 //	too large                           ErrTooLarge               no                         no
+//	too many tunnels, subscriptions,    ErrTooMany                no                         no
+//	registrations or clients
 //	the Conn is closed                  ErrClosed                 no                         no
 //
-// A cluster may have keys of its own (see [ClusterKeyFile]). Who calls it without
-// them, or with others, gets ErrNoMembers: under other keys it is another cluster, and
-// nobody can tell whether the one that is meant has members. ErrUnauthorized is for
-// whom a member knows and refuses: its key was replaced since it found the member, or
-// it sends in clear what has to be sealed; a relay says it to whom its policy refuses.
+// A cluster may have keys of its own (see [ClusterKeyFile]). A caller with different
+// keys, or none, gets ErrNoMembers: to Arke that is a different cluster. A member that
+// recognises the caller but refuses it returns ErrUnauthorized: the caller's key was
+// replaced since it found the member, or the message must be sealed and is not. A relay
+// returns it when its policy denies the call.
 //
 // # Options
 //
 // Methods take options as functions: c.Serve(ctx, "geo", h, arke.Concurrency(8)).
-// Without an option the default holds, which is documented at the option. When
-// two set the same thing, the last one counts.
+// Each option documents its default. If two set the same thing, the last one wins.
 //
 // # HTTP and gRPC
 //

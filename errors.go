@@ -15,9 +15,8 @@ import (
 // The outcomes of a request that are not replies. Tell them apart with
 // errors.Is. The package documentation says for each whether a handler ran.
 var (
-	// ErrNoMembers is returned when nobody serves the cluster, or your key is not
-	// theirs: who has not the keys of a cluster can't see whether it has members. No
-	// handler ran.
+	// ErrNoMembers is returned when the cluster has no member under the caller's keys.
+	// Members with other keys are invisible. No handler ran.
 	ErrNoMembers = patterns.ErrNoMembers
 
 	// ErrOverloaded is returned when every member that was asked refused
@@ -25,8 +24,8 @@ var (
 	// deadline. No handler ran.
 	ErrOverloaded = patterns.ErrOverloaded
 
-	// ErrUnreachable is returned when no member could be reached, or nobody
-	// could be asked who the members are. No handler ran.
+	// ErrUnreachable is returned when no member could be reached, or the members are
+	// unknown because no anchor could be asked. No handler ran.
 	ErrUnreachable = patterns.ErrUnreachable
 
 	// ErrInterrupted is returned when the member's process was lost after the
@@ -43,10 +42,10 @@ var (
 	// ErrClosed is returned after Shutdown or Close has begun. No handler ran.
 	ErrClosed = patterns.ErrClosed
 
-	// ErrPeerClosed is returned by what sends on a tunnel, or writes to a connection,
-	// that the other side has closed. It matches syscall.EPIPE and io.ErrClosedPipe. If
-	// the other side did not read all that was sent, the error says so, and matches
-	// syscall.ECONNRESET, too.
+	// ErrPeerClosed is returned by a send or a write after the other side has closed
+	// the tunnel or connection. It matches syscall.EPIPE and io.ErrClosedPipe. If the
+	// other side left data unread, the error says so, and matches syscall.ECONNRESET,
+	// too.
 	ErrPeerClosed = patterns.ErrPeerClosed
 
 	// ErrWouldBlock is returned by TryPublish and Tunnel.TrySend when they
@@ -87,7 +86,7 @@ const (
 	CodeUnknown   = Code(patterns.CodeUnknown)   // the handler returned an error without a code
 	CodePanic     = Code(patterns.CodePanic)     // the handler panicked; the message has the panic's text
 	CodeExit      = Code(patterns.CodeExit)      // an executed command failed
-	CodeNoMethod  = Code(patterns.CodeNoMethod)  // the member does not take this pattern
+	CodeNoMethod  = Code(patterns.CodeNoMethod)  // the member does not serve this pattern
 	CodeMalformed = Code(patterns.CodeMalformed) // the handler could not decode the message
 )
 

@@ -41,15 +41,15 @@ func Socket(path string) AttachOption {
 // user's and root's are trusted in any case. By default the environment variable
 // ARKE_TRUST_USER lists them: names or ids, with commas between them. Attach refuses
 // any other relay with an error that matches ErrUnauthorized, because a relay can read
-// all that its programs say. If Socket or ARKE_SOCKET names the socket, root attaches to
-// anybody's.
+// everything that its programs send. If Socket or ARKE_SOCKET names the socket, root
+// accepts a relay of any user.
 func TrustUser(uid ...int) AttachOption {
 	return attachOption(func(o *attachOptions) { o.client.TrustUsers = append(o.client.TrustUsers, uid...) })
 }
 
 // Address names a relay that listens on loopback TCP, as "host:port", and a token
 // that it was started with. The token is never sent: both sides prove that they have
-// it, so that nobody else learns it who listens at the address.
+// it, so that another listener at that address never learns it.
 func Address(hostPort, token string) AttachOption {
 	return attachOption(func(o *attachOptions) { o.client.Address, o.client.Token = hostPort, token })
 }
@@ -61,9 +61,8 @@ func Name(name string) AttachOption {
 }
 
 // ClusterKeyFile names a file with keys of one cluster. The command `arke keygen
-// --cluster NAME` makes one. What the program serves and calls by that name is then for
-// those who hold the keys, and for nobody else, whatever other programs of the relay
-// have. The relay keeps the keys in memory for as long as the program is attached. The
+// --cluster NAME` makes one. What the program serves and calls by that name is then
+// visible only to holders of these keys, even among programs of one relay. The relay keeps the keys in memory for as long as the program is attached. The
 // option may be repeated, with a file for each cluster, about 25 of them. By default
 // the environment variable ARKE_CLUSTER_KEY_FILE lists files, with commas between them.
 // The keys of topics are for the relay itself.
@@ -105,9 +104,9 @@ func LogTo(l *slog.Logger) AttachOption {
 }
 
 // ServeOption sets a limit of one member. A member refuses at once what exceeds a
-// limit, and counts it. The caller gets ErrOverloaded or ErrTooLarge. Whatever the
-// limits, a member refuses what it could not do before the deadline, by what its handlers
-// took of late.
+// limit, and counts it. The caller gets ErrOverloaded or ErrTooLarge. With any limits, a
+// member refuses a request that it could not finish before the deadline, by the recent
+// durations of its handlers.
 type ServeOption func(*serveOptions)
 
 type serveOptions struct{ limits patterns.Limits }
@@ -156,8 +155,8 @@ type requestOptions struct{ inner []patterns.RequestOption }
 
 func (o *requestOptions) add(one patterns.RequestOption) { o.inner = append(o.inner, one) }
 
-// Idempotent says that it does no harm to handle the request twice. Arke may
-// then ask another member when it loses the first one after sending.
+// Idempotent marks a request that may be handled twice. Arke then also asks another
+// member when it loses the first one after sending.
 func Idempotent() RequestOption {
 	return func(o *requestOptions) { o.add(patterns.Idempotent()) }
 }
@@ -176,7 +175,7 @@ const (
 	// PolicyLoad takes the better of two random members, by load and latency.
 	// Members in the caller's zone come first. It is the default.
 	PolicyLoad = Policy(patterns.PolicyLoad)
-	// PolicyRoundRobin takes one member after the other.
+	// PolicyRoundRobin asks the members in turn.
 	PolicyRoundRobin = Policy(patterns.PolicyRoundRobin)
 	// PolicyRandom takes a random member.
 	PolicyRandom = Policy(patterns.PolicyRandom)
@@ -243,8 +242,8 @@ type PublishOption func(*publishOptions)
 
 type publishOptions struct{ inner []patterns.PublishOption }
 
-// Confirm sets nodes to the number of nodes that acknowledged the message: 0 and no error
-// say that nobody listens. Publish waits for each node that listens, and sends to each
+// Confirm sets nodes to the number of nodes that acknowledged the message: 0 without an
+// error means that no node subscribes. Publish waits for each node that listens, and sends to each
 // directly. If Publish returns ErrInterrupted or a DeadlineError, nodes is what is certain,
 // and further nodes may have the message. A node whose matching patterns all begin with a
 // wildcard is not counted. TryPublish does not confirm.
@@ -273,13 +272,12 @@ func NoEcho() SubscribeOption {
 	return func(o *subscribeOptions) { o.inner.NoEcho = true }
 }
 
-// Signed refuses messages that do not carry a signature of their publisher's node,
-// whoever passed them on. Each of them is a gap, with GapUnsigned. A program that is
-// attached to a relay has the relay check that.
+// Signed refuses messages without a valid signature of their publisher's node. Each of
+// them is a gap, with GapUnsigned. For attached programs the relay verifies signatures.
 //
-// Publishers sign only while somebody asks for it. What they publish before they have
-// heard of the subscription, up to a second or so, is missing, too. A signature costs
-// a publisher about 25 µs a message, and each node that asks for it about 60 µs.
+// Publishers sign only while a subscription demands it. Messages that they publish before
+// they know of the subscription, for about a second, are missing, too. A signature costs
+// a publisher about 25 µs a message, and each verifying node about 60 µs.
 func Signed() SubscribeOption {
 	return func(o *subscribeOptions) { o.inner.Signed = true }
 }
@@ -302,7 +300,7 @@ type Overflow uint8
 const (
 	// DropOldest drops the message that has waited longest. It is the default.
 	DropOldest = Overflow(patterns.OverflowOldest)
-	// DropNewest drops the message that comes.
+	// DropNewest drops the arriving message.
 	DropNewest = Overflow(patterns.OverflowNewest)
 	// BlockPublishers makes publishers on the same node wait until there is
 	// room. Messages from other nodes are dropped.

@@ -22,8 +22,8 @@ func (r *Registration) ID() string { return r.inner.Member() }
 // does nothing.
 func (r *Registration) Close(ctx context.Context) error { return outward(r.inner.Close(ctx)) }
 
-// Serve makes h a member of the cluster: it handles messages that others send to that
-// name. Serve returns when the network knows of the member. ctx bounds only that.
+// Serve makes h a member of the cluster: h handles messages to that name. Serve returns
+// when the network knows of the member. ctx bounds only that.
 // The member stays until the registration or the Conn is closed. A program may
 // serve the same cluster several times.
 //
@@ -50,10 +50,10 @@ func (c *Conn) Request(ctx context.Context, cluster string, m Message, opts ...R
 
 // Survey sends m to every member of the cluster and returns the replies. It ends
 // when all members have answered, or when ctx ends. The end of ctx is no error: the
-// result says who is missing. With the option Each, a function gets the replies when
-// they arrive.
+// result lists the missing members. With the option Each, a function gets the replies
+// when they arrive.
 //
-// If nobody was asked, the error matches ErrNoMembers, ErrUnreachable,
+// If no member was asked, the error matches ErrNoMembers, ErrUnreachable,
 // ErrTooLarge or ErrClosed. An error of Each's function is returned as it is.
 func (c *Conn) Survey(ctx context.Context, cluster string, m Message, opts ...SurveyOption) (SurveyResult, error) {
 	o := collect(opts)
@@ -72,8 +72,8 @@ func (c *Conn) Survey(ctx context.Context, cluster string, m Message, opts ...Su
 }
 
 // Push sends m to one member of the cluster and returns when the member's queue
-// has it. There is no reply. The deadline of ctx is how long m is worth handling: a
-// member whose handler would not begin before refuses m. Errors are those of Request.
+// has it. There is no reply. m expires at the deadline of ctx: a member that could not
+// start a handler before refuses m. Errors are those of Request.
 func (c *Conn) Push(ctx context.Context, cluster string, m Message, opts ...RequestOption) error {
 	return about(cluster, c.m.Push(ctx, cluster, innerMessage(m), collect(opts).inner...))
 }
@@ -89,8 +89,8 @@ func (c *Conn) Broadcast(ctx context.Context, cluster string, m Message) (Broadc
 
 // Publish sends m to every subscription whose pattern matches the topic. It
 // returns when the message is on its way. If a queue is full, it waits for room until
-// ctx ends. It is no error if nobody listens. The option Confirm says how many nodes
-// acknowledged the message. Headers and body have at most 1 MiB.
+// ctx ends. A topic without subscriptions is no error. The option Confirm counts the
+// nodes that acknowledged the message. Headers and body have at most 1 MiB.
 //
 // Errors match ErrTopic, ErrTooLarge, ErrUnreachable, ErrUnauthorized, ErrClosed, the error
 // of ctx or, with Confirm, ErrInterrupted.
@@ -104,11 +104,11 @@ func (c *Conn) TryPublish(topic string, m Message, opts ...PublishOption) error 
 	return outward(c.m.TryPublish(topic, innerMessage(m), collect(opts).inner...))
 }
 
-// Subscribe listens to the topics that match the pattern. Read the messages with
+// Subscribe subscribes to the topics that match the pattern. Read the messages with
 // a loop over Subscription.Messages. Subscribe returns when the nodes that publish on the
 // first word of the pattern know of the subscription: messages that are published afterwards
-// arrive, or are a gap. A node that can't be reached, or does not answer for a second, is
-// not waited for. ctx bounds only that.
+// arrive, or are reported as a gap. Subscribe does not wait for a node that is unreachable,
+// or silent for a second. ctx bounds only that.
 //
 // Errors match ErrTopic, ErrTooMany, ErrUnreachable, ErrClosed or the error of ctx.
 func (c *Conn) Subscribe(ctx context.Context, pattern string, opts ...SubscribeOption) (*Subscription, error) {
@@ -151,15 +151,15 @@ func (c *Conn) OpenTunnel(ctx context.Context, cluster string, first Message, op
 	return &Tunnel{t}, nil
 }
 
-// Watch returns who serves the cluster, now and after each change, for a loop:
+// Watch returns the members of the cluster, now and after each change, for a loop:
 //
 //	for members, err := range c.Watch(ctx, "geo") {
 //		…
 //	}
 //
-// Changes come within about 100 ms. The error is ErrNoMembers while nobody serves
-// the cluster, and ErrUnreachable while nobody can be asked. The loop goes on after
-// both. It ends when ctx ends, or after any other error.
+// Changes arrive within about 100 ms. The error is ErrNoMembers while the cluster has
+// no member, and ErrUnreachable while that is unknown. The loop continues after both. It
+// ends when ctx ends, or after any other error.
 func (c *Conn) Watch(ctx context.Context, cluster string) iter.Seq2[[]Member, error] {
 	return func(yield func([]Member, error) bool) {
 		for version := ""; ; {
@@ -179,8 +179,8 @@ func (c *Conn) Watch(ctx context.Context, cluster string) iter.Seq2[[]Member, er
 	}
 }
 
-// Members lists who serves the cluster now, by id. The error is ErrNoMembers if
-// nobody does, or ErrUnreachable if nobody could be asked.
+// Members lists the members of the cluster by id. The error is ErrNoMembers if there
+// are none, or ErrUnreachable if that is unknown.
 func (c *Conn) Members(ctx context.Context, cluster string) ([]Member, error) {
 	all, err := c.m.Members(ctx, cluster)
 	return outerMembers(all), about(cluster, err)

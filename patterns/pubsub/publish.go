@@ -130,13 +130,14 @@ func (p *publication) publish(ctx context.Context, e *Engine, topic string, o pa
 
 // toAll has all who listen sent the publication.
 func (p *publication) toAll(ctx context.Context) error {
-	if p.ready() {
+	ready := p.ready()
+	if ready {
 		p.send(waits)
 		if p.sent && len(p.left) == 0 && len(p.here.blocked) == 0 && !p.above {
 			return nil
 		}
 	}
-	return p.slowly(ctx)
+	return p.slowly(ctx, ready)
 }
 
 // ready says whether those who listen are known.
@@ -144,14 +145,15 @@ func (p *publication) ready() bool {
 	return p.to.ready.Load() && (p.uplink == nil || p.uplink.ready.Load())
 }
 
-// slowly is publish where something has to be waited for.
-func (p *publication) slowly(ctx context.Context) error {
+// slowly is publish if something has to be waited for. tried says that send was called:
+// ready would not tell, because it may have become true since.
+func (p *publication) slowly(ctx context.Context, tried bool) error {
 	if _, limited := ctx.Deadline(); !limited { // it costs something, and is seldom needed
 		var cancel context.CancelFunc
 		ctx, cancel = overlay.WithTimeout(ctx, p.e.base.Cfg.Clock, "pubsub.publish", env.DefaultTimeout)
 		defer cancel()
 	}
-	if !p.ready() {
+	if !tried {
 		if err := p.await(ctx); err != nil {
 			return err
 		}

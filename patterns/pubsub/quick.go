@@ -37,7 +37,7 @@ func publishQuickly(ctx context.Context, e *Engine, topic string, body []byte) (
 	p := e.calls.Get().(*publication)
 	defer e.finished(p)
 	p.e, p.to, p.uplink, p.out.Topic, p.what, p.sent, p.above = e, r.to, up, r.topic, c, true, true
-	return true, p.slowly(ctx)
+	return true, p.slowly(ctx, true)
 }
 
 // sendQuickly is send where that is enough.
