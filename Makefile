@@ -7,10 +7,8 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 COMMIT      := $(shell git describe --always --dirty=+ --abbrev=12 --exclude '*' 2>/dev/null || true)
-GOFUMPT     := go run mvdan.cc/gofumpt@v0.12.0
-STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOLANGCI    := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.5.0
 PROTOC_GEN  := google.golang.org/protobuf/cmd/protoc-gen-go
-SOURCES      = $(shell git ls-files --cached --others --exclude-standard '*.go' | grep -v '\.pb\.go$$')
 FUZZTIME    ?= 10s
 BENCH       ?= .
 BENCH_FULL  ?=
@@ -70,14 +68,8 @@ grpc: ## the tests of arkegrpc and its example, which are modules of their own
 	go test ./tests/architecture -run PublicAPI -grpc
 
 .PHONY: lint
-lint: ## gofumpt, vet, staticcheck
-	@bad=$$($(GOFUMPT) -l $(SOURCES)); if [ -n "$$bad" ]; then echo "not formatted (make format mends it):"; echo "$$bad"; exit 1; fi
-	go vet ./...
-	$(STATICCHECK) ./...
-
-.PHONY: golangci
-golangci: ## the linters of .golangci.yml, as editors run them
-	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.5.0 run ./...
+lint: ## gofumpt, vet, staticcheck and the other linters of .golangci.yml
+	$(GOLANGCI) run ./...
 
 .PHONY: vulncheck
 vulncheck: ## known vulnerabilities in what is called; says "not run" where the database can't be reached
@@ -89,7 +81,7 @@ sbom: ## what the binary is made of, as CycloneDX, in bin/arke.cdx.json
 
 .PHONY: format
 format: ## gofumpt, in place
-	$(GOFUMPT) -w $(SOURCES)
+	$(GOLANGCI) fmt
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s) each

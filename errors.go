@@ -188,7 +188,7 @@ func outward(err error) error {
 // about is outward for an error of a call to a cluster: one without a text of its own
 // names the cluster.
 func about(cluster string, err error) error {
-	switch err { //nolint:errorlint // what is wrapped has a text
+	switch err { // what is wrapped has a text
 	case ErrNoMembers, ErrOverloaded, ErrUnreachable, ErrInterrupted, ErrUnauthorized, ErrTooLarge, ErrTooMany:
 		return fmt.Errorf("%w: %q", err, cluster)
 	}

@@ -350,7 +350,7 @@ func TestAGatewayLeavesInOrder(t *testing.T) {
 	gets(t, caller, "geo", "")
 	answered := request.ask(caller, "geo")
 	go func() { down <- g.Shutdown(context.Background()) }()
-	time.Sleep(200 * time.Millisecond) //nolint:forbidigo // so that it drains
+	time.Sleep(200 * time.Millisecond) // so that it drains
 	close(request.release)
 	require.NoError(t, <-answered)
 	require.NoError(t, <-down)
@@ -495,7 +495,7 @@ func TestASurveyAsksAllNetworksOnce(t *testing.T) {
 	select {
 	case more := <-got:
 		t.Fatal("twice:", more)
-	case <-time.After(100 * time.Millisecond): //nolint:forbidigo // nothing comes
+	case <-time.After(100 * time.Millisecond): // nothing comes
 	}
 }
 

@@ -41,56 +41,49 @@ type RequestReport struct {
 }
 
 // RequestOption changes one request.
-type RequestOption interface{ apply(*RequestOptions) }
-
-type requestOption = option[RequestOptions]
-
-// option changes one field or two of an O.
-type option[O any] func(*O)
-
-func (f option[O]) apply(o *O) { f(o) }
+type RequestOption func(*RequestOptions)
 
 // Idempotent says that handling the request twice does no harm, which allows
 // a retry on another member when the link is lost after sending.
 func Idempotent() RequestOption {
-	return requestOption(func(o *RequestOptions) { o.Idempotent = true })
+	return func(o *RequestOptions) { o.Idempotent = true }
 }
 
 // WaitForMember waits for a first member until the deadline.
 func WaitForMember() RequestOption {
-	return requestOption(func(o *RequestOptions) { o.WaitForMember = true })
+	return func(o *RequestOptions) { o.WaitForMember = true }
 }
 
 // WithPolicy chooses the member by p.
 func WithPolicy(p Policy) RequestOption {
-	return requestOption(func(o *RequestOptions) { o.Policy = p })
+	return func(o *RequestOptions) { o.Policy = p }
 }
 
 // Sticky sends requests with the same key to the same member while it lives.
 func Sticky(key string) RequestOption {
-	return requestOption(func(o *RequestOptions) { o.Policy, o.StickyKey = PolicySticky, key })
+	return func(o *RequestOptions) { o.Policy, o.StickyKey = PolicySticky, key }
 }
 
 // ToMember asks the member of that id, 16 hexadecimal digits, and no other.
 func ToMember(id string) RequestOption {
-	return requestOption(func(o *RequestOptions) { o.Policy, o.StickyKey = PolicyMember, id })
+	return func(o *RequestOptions) { o.Policy, o.StickyKey = PolicyMember, id }
 }
 
 // Report has r filled with how the request went.
 func Report(r *RequestReport) RequestOption {
-	return requestOption(func(o *RequestOptions) { o.Report = r })
+	return func(o *RequestOptions) { o.Report = r }
 }
 
 // CollectOptions applies opts to the zero RequestOptions.
-func CollectOptions(opts []RequestOption) RequestOptions { return collect[RequestOptions](opts) }
+func CollectOptions(opts []RequestOption) RequestOptions { return collect(opts) }
 
-func collect[O any, F interface{ apply(*O) }](opts []F) (none O) {
+func collect[O any, F ~func(*O)](opts []F) (none O) {
 	if len(opts) == 0 { // the usual case allocates nothing
 		return none
 	}
 	var o O
 	for _, opt := range opts {
-		opt.apply(&o)
+		opt(&o)
 	}
 	return o
 }
@@ -112,13 +105,11 @@ type PublishOptions struct {
 }
 
 // PublishOption changes one publication.
-type PublishOption interface{ apply(*PublishOptions) }
-
-type publishOption = option[PublishOptions]
+type PublishOption func(*PublishOptions)
 
 // Origin says on behalf of which client of this node something is published.
 func Origin(n uint64) PublishOption {
-	return publishOption(func(o *PublishOptions) { o.Origin = n })
+	return func(o *PublishOptions) { o.Origin = n }
 }
 
 // Confirm has nodes filled with how many nodes with a matching subscription acknowledged
@@ -126,10 +117,10 @@ func Origin(n uint64) PublishOption {
 // DeadlineError, further nodes may have the message. A node whose matching patterns all begin
 // with a wildcard is not counted. TryPublish does not confirm.
 func Confirm(nodes *int) PublishOption {
-	return publishOption(func(o *PublishOptions) { o.Confirm = nodes })
+	return func(o *PublishOptions) { o.Confirm = nodes }
 }
 
 // CollectPublishOptions applies opts to the zero PublishOptions.
 func CollectPublishOptions(opts []PublishOption) PublishOptions {
-	return collect[PublishOptions](opts)
+	return collect(opts)
 }

@@ -187,7 +187,8 @@ func (t *topics) Deliver(d *pubsub.Delivery, ids []uint64) {
 // send puts messages into the client's lane. From the first one on for which it has no
 // room they are lost.
 func (t *topics) send(head []byte, tails [][]byte, ids []uint64, publisher string) {
-	n, err := 0, error(session.ErrLaneFull)
+	var n int
+	var err error = session.ErrLaneFull
 	t.mu.Lock()
 	switch {
 	case !t.lost.empty():

@@ -90,7 +90,7 @@ func adminText(ctx context.Context, at admin.Config, path string) ([]byte, error
 		return nil, err
 	}
 	if at.Token != "" {
-		r.Header.Set("Authorization", "Bearer "+string(at.Token))
+		r.Header.Set("Authorization", "Bearer "+at.Token)
 	}
 	reply, err := web.Do(r)
 	if err != nil {
