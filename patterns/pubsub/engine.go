@@ -383,18 +383,24 @@ func (e *Engine) armSweep() {
 	e.base.Mu.Lock()
 	defer e.base.Mu.Unlock()
 	if e.sweeping == nil && !e.base.Closed {
-		e.sweeping = e.base.After("pubsub.sweep", env.SweepTime, e.sweep)
+		due := e.base.Now() + int64(env.SweepTime)
+		e.sweeping = e.base.After("pubsub.sweep", env.SweepTime, func() { e.sweep(due) })
 	}
 	e.armed.Store(true)
 }
 
-// sweep forgets what nobody has used for long.
-func (e *Engine) sweep() {
+// sweep forgets what nobody has used for long. After the process stood still nothing was
+// used: the links report first what they lost meanwhile, which is told.
+func (e *Engine) sweep(due int64) {
 	e.base.Mu.Lock()
 	e.sweeping = nil
 	e.armed.Store(false)
 	e.base.Mu.Unlock()
 	now := e.base.Now()
+	if now-due > int64(env.SweepTime) {
+		e.armSweep()
+		return
+	}
 	left := e.publishers.sweep(now) + e.sources.sweep(now, int64(env.StreamTime)) + e.roots.sweep(now) + e.paths.sweep(now) +
 		e.local.abroad.sweep(now)
 	if left > 0 {

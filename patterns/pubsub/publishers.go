@@ -33,6 +33,7 @@ type publishers struct {
 	routes map[string]*route            // guarded by mu; by topic; at most maxPrepared with …
 	under  map[string]map[string]*route // guarded by mu; … those under keys that were brought, by these
 	uplink *uplink                      // guarded by mu; nil = nothing is published
+	rank   uint64                       // guarded by mu; of the last message of the last uplink
 	closed bool                         // guarded by mu
 }
 
@@ -102,7 +103,7 @@ func (t *publishers) begin(topic, keys string) (r *route, up *uplink, err error)
 		return r, nil, nil
 	}
 	if t.uplink == nil {
-		t.uplink = newUplink(t.Base)
+		t.uplink = newUplink(t.Base, t.rank)
 	}
 	return r, t.uplink, nil
 }
@@ -216,12 +217,16 @@ func (t *publishers) sweep(now int64) (count int) {
 func (t *publishers) sweepUplink(now int64) (count int) {
 	t.mu.Lock()
 	u := t.uplink
-	over := u != nil && now-u.last.Load() > int64(env.IdleTime) && !u.owing()
+	over := u != nil && now-u.last.Load() > int64(env.IdleTime)
 	for _, p := range t.all {
 		over = over && (p.Root || p.users.Load() == 0) // whoever uses it uses a publisher
 	}
 	if over {
-		t.uplink = nil
+		if owing, rank := u.owing(); owing {
+			over = false
+		} else {
+			t.uplink, t.rank = nil, rank
+		}
 	}
 	count = len(t.all)
 	if t.uplink != nil {

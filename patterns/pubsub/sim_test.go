@@ -42,6 +42,7 @@ type ear struct {
 	reported  uint64
 	pending   uint64 // reported since the last message
 	inexact   bool
+	unknown   bool // nobody knows how many, since the last message
 	wrong     []string
 	latest    time.Duration
 	at        func() time.Duration
@@ -60,10 +61,11 @@ func (r *ear) ServePublication(p patterns.Publication) {
 	switch {
 	case number < r.next:
 		r.wrong = append(r.wrong, fmt.Sprintf("%d after %d", number, r.next))
-	case number != want && !r.inexact:
+	case number != want && !r.inexact, number > want && !r.unknown:
 		r.wrong = append(r.wrong, fmt.Sprintf("%d instead of %d", number, want))
 	}
 	r.next, r.pending, r.inexact = number+1, 0, false
+	r.unknown = false
 }
 
 func (r *ear) ServeGap(g patterns.Gap) {
@@ -72,6 +74,7 @@ func (r *ear) ServeGap(g patterns.Gap) {
 	r.reported += g.Missed
 	r.pending += g.Missed
 	r.inexact = r.inexact || !g.Exact
+	r.unknown = r.unknown || !g.Exact && g.Missed == 0
 }
 
 func (r *ear) die() {

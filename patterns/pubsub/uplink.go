@@ -41,8 +41,10 @@ type uplink struct {
 	out           fanout.Outgoing
 }
 
-func newUplink(b *env.Base) *uplink {
-	u := &uplink{}
+// newUplink returns an uplink that continues after the message of that rank: receivers
+// compare ranks for as long as this node lives.
+func newUplink(b *env.Base, rank uint64) *uplink {
+	u := &uplink{rank: rank}
 	u.watch = b.Cfg.Directory.Watch(env.ClusterOf(env.RootForwards))
 	u.last.Store(b.Now())
 	u.Init(b, b.Self, b.Random.Uint64(), env.RootForwards, true)
@@ -165,11 +167,12 @@ func (u *uplink) owed(to *fanout.Receiver) uint64 {
 	return u.without
 }
 
-// owing says whether a forwarder that returns has to be told what it missed.
-func (u *uplink) owing() bool {
+// owing says whether a forwarder that returns has to be told what it missed, and
+// returns the rank of the last message.
+func (u *uplink) owing() (owing bool, rank uint64) {
 	u.Lock()
 	defer u.Unlock()
-	return u.to == nil && u.without > 0 && len(u.former) > 0 && u.Now-u.lostAt < int64(env.GhostTime)
+	return u.to == nil && u.without > 0 && len(u.former) > 0 && u.Now-u.lostAt < int64(env.GhostTime), u.rank
 }
 
 // lately counts the messages of the last second or two.

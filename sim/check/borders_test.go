@@ -311,6 +311,15 @@ func TestTopicsAreFollowedAcrossBorders(t *testing.T) {
 		s.Publications[p].Network = "eu"
 		return p
 	}
+	missing := func(s *story) {
+		s.deliver(lent(s, 15*sec), 0)
+		for _, at := range []time.Duration{16 * sec, 18 * sec} {
+			s.publish(at, "e1", "a.x")
+			s.Publications[len(s.Publications)-1].Network = "eu"
+		}
+		s.deliver(2, 0)
+		s.fault(15500*ms, 17*sec, "pause", "m1")
+	}
 	runCases(t, nil, []verdictCase{
 		{name: "delivered", make: func(s *story) { s.deliver(lent(s, 15*sec), 0) }},
 		{name: "neither delivered nor told", make: func(s *story) { lent(s, 15*sec) }, want: []string{"delivered"}},
@@ -323,6 +332,17 @@ func TestTopicsAreFollowedAcrossBorders(t *testing.T) {
 			s.deliver(p, 0)
 			s.deliver(p, 0)
 		}, want: []string{"twice"}},
+		{name: "missing between two that came, while the subscriber stood still", make: func(s *story) {
+			missing(s)
+		}, want: []string{"delivered"}},
+		{name: "missing between two that came, and told there", make: func(s *story) {
+			missing(s)
+			s.Gaps = append(s.Gaps, history.Gap{At: 17 * sec, Peer: "peer-e1@eu", Missed: 1, Reason: "border"})
+		}},
+		{name: "missing between two that came, and told in another place", make: func(s *story) {
+			missing(s)
+			s.Gaps = append(s.Gaps, history.Gap{At: 14 * sec, Peer: "peer-e1@eu", Missed: 3, Reason: "border"})
+		}, want: []string{"delivered"}},
 		{name: "before a gateway can listen", make: func(s *story) { lent(s, 2*sec) }},
 		{name: "no gateway is left", make: func(s *story) {
 			lent(s, 15*sec)

@@ -14,7 +14,9 @@ import (
 
 // Whatever disturbed a subscription, one that got a message of a publisher, and then a later
 // one, is told between the two of all that it did not get: sums over a run would
-// let a gap that is told too large make up for one that is not told at all.
+// let a gap that is told too large make up for one that is not told at all. Of a queue
+// counts what no member got, and what any member was told: a history does not say
+// which one was to have a message.
 
 // stream is what one life of a node published under one first word: that is numbered
 // together, for each subscription.
@@ -24,59 +26,91 @@ type stream struct {
 	word string
 }
 
-// spot is between two deliveries of a stream; before = -1: nothing came later.
+// spot is a place in a stream where messages are missing, and when they had to be told.
 type spot struct {
 	stream
-	after, before int
+	from, until time.Duration
 }
 
-// hole is publications that a subscription did not get, in one spot.
+// hole is publications that neither a subscription nor another one of its queue got, in
+// one spot.
 type hole struct {
 	spot
 	missing, told uint64
-	until         time.Duration // it had to be told by then
 }
 
 // silent is how many of them were not told.
 func (h *hole) silent() uint64 { return h.missing - min(h.missing, h.told) }
 
-// holes lists what a subscription without a queue was not told of.
-func (x *topics) holes(subscription int) (out []hole) {
-	s := &x.h.Subscriptions[subscription]
-	if s.Queue != "" || s.From < 0 {
-		return nil
-	}
-	got := make(map[stream][]int) // deliveries, in order
-	for _, d := range x.got[subscription] {
-		p := x.published[x.h.Deliveries[d].Publication]
-		if k, ok := x.streamOf(s, p); ok {
-			got[k] = append(got[k], d)
+// holes lists what a subscription without a queue, or those of one, were not told of.
+func (x *topics) holes(subscriptions []int) (out []hole) {
+	got := make([]map[stream][]int, len(subscriptions)) // deliveries, in order
+	for n, i := range subscriptions {
+		got[n] = make(map[stream][]int)
+		for _, d := range x.got[i] {
+			p := x.published[x.h.Deliveries[d].Publication]
+			if k, ok := x.streamOf(&x.h.Subscriptions[i], p); ok {
+				got[n][k] = append(got[n][k], d)
+			}
 		}
 	}
-	at := make(map[spot]int) // index in out; -1 = nothing can be demanded
+	at := make(map[spot]int) // index in out
 	for i := range x.h.Publications {
-		k, ok := x.streamOf(s, i)
-		if !ok || len(got[k]) == 0 || x.has[pairing{subscription, i}] > 0 || x.withRelay(s, &x.h.Publications[i]) {
-			continue
-		}
-		after, before, ok := x.around(got[k], i)
+		where, ok := x.spotOf(subscriptions, got, i)
 		if !ok {
 			continue
 		}
-		where := spot{k, after, before}
 		n, known := at[where]
 		if !known {
-			n = -1
-			if before >= 0 || x.settled(s, k) {
-				n, out = len(out), append(out, x.holeIn(subscription, where))
-			}
+			n, out = len(out), append(out, hole{spot: where, told: x.toldBetween(subscriptions, where)})
 			at[where] = n
 		}
-		if n >= 0 {
-			out[n].missing++
-		}
+		out[n].missing++
 	}
 	return slices.DeleteFunc(out, func(h hole) bool { return h.silent() == 0 })
+}
+
+// spotOf is where a publication is missing: ok is false if it is not, or nothing can be
+// demanded.
+func (x *topics) spotOf(subscriptions []int, got []map[stream][]int, publication int) (where spot, ok bool) {
+	where.from = x.h.End
+	for n, i := range subscriptions {
+		s, p := &x.h.Subscriptions[i], &x.h.Publications[publication]
+		k, fits := x.streamOf(s, publication)
+		if !fits {
+			continue
+		}
+		if s.Queue != "" && (plus(x.deaf(s), x.rules.Known) < p.Sent || s.From > p.Ended) {
+			continue // nobody gave it to that one
+		}
+		if x.has[pairing{i, publication}] > 0 || x.withRelay(s, p) || s.Queue != "" && x.left(s, p) {
+			return spot{}, false
+		}
+		after, before, sure := x.around(got[n][k], publication)
+		switch {
+		case sure:
+			where.from, ok = min(where.from, x.h.Deliveries[after].At), true
+		case s.Queue == "":
+			return spot{}, false
+		}
+		switch {
+		case before >= 0:
+			where.until = max(where.until, x.h.Deliveries[before].At)
+		case s.Network != p.Network || !x.settled(s, k):
+			return spot{}, false
+		default:
+			where.until = x.h.End
+		}
+		where.stream = k
+	}
+	return where, ok
+}
+
+// left says whether a subscription of a queue ended when it may have been given a
+// publication: nobody else gets that.
+func (x *topics) left(s *history.Subscription, p *history.Publication) bool {
+	end := x.deaf(s)
+	return end < x.h.End && plus(p.Ended, x.rules.Deliver) > end
 }
 
 // withRelay says whether a publication may have been lost with the relay of one of the two,
@@ -85,29 +119,22 @@ func (x *topics) withRelay(s *history.Subscription, p *history.Publication) bool
 	return x.absent(s, p) || x.unsettled(s, p)
 }
 
-// holeIn is a hole there, of which is known what was told.
-func (x *topics) holeIn(subscription int, where spot) hole {
-	h := hole{spot: where, until: x.h.End}
-	if where.before >= 0 {
-		h.until = x.h.Deliveries[where.before].At
-	}
-	h.told = x.toldBetween(subscription, where.peer, x.h.Deliveries[where.after].At, h.until)
-	return h
-}
-
 // streamOf is the stream that a publication has for a subscription, if that is to hear of
 // each that it misses.
 func (x *topics) streamOf(s *history.Subscription, publication int) (k stream, ok bool) {
 	p := &x.h.Publications[publication]
-	if p.Outcome != "published" || p.Lost || p.Network != s.Network || s.NoEcho && s.Node == p.Publisher || x.source[publication] < 0 || !x.fit(s.Pattern, p.Topic) {
+	if s.From < 0 || p.Outcome != "published" || p.Lost || s.NoEcho && s.Node == p.Publisher || x.source[publication] < 0 || !x.matches(s, p) {
+		return k, false
+	}
+	if s.Network != p.Network && !x.lent.carried(s, p, x.rules, func(*history.Crossing, span) bool { return true }) {
 		return k, false
 	}
 	word, _, _ := strings.Cut(p.Topic, ".")
 	return stream{x.source[publication], p.Peer, word}, true
 }
 
-// around returns the deliveries before and after what is missing; ok is false if it was
-// not published after one of them.
+// around returns the deliveries before and after what is missing, -1 = there is none; ok is
+// false if it was not surely published between the two, or nothing came before.
 func (x *topics) around(got []int, publication int) (after, before int, ok bool) {
 	p := &x.h.Publications[publication]
 	sent := func(d int) *history.Publication {
@@ -115,21 +142,23 @@ func (x *topics) around(got []int, publication int) (after, before int, ok bool)
 	}
 	// They are in order, but for those that were published at the same time.
 	n, _ := slices.BinarySearchFunc(got, p.Sent, func(d int, at time.Duration) int { return cmp.Compare(sent(d).Ended, at) })
-	if n == 0 || n < len(got) && sent(got[n]).Sent < p.Ended {
-		return 0, 0, false
+	after, before = -1, -1
+	if n > 0 {
+		after = got[n-1]
 	}
-	if n == len(got) {
-		return got[n-1], -1, true
+	if n < len(got) {
+		before = got[n]
 	}
-	return got[n-1], got[n], true
+	return after, before, after >= 0 && (before < 0 || sent(before).Sent >= p.Ended)
 }
 
-// toldBetween is how many messages of a stream a subscription was told of in a time; all
-// of them, if it was told that nobody knows.
-func (x *topics) toldBetween(subscription int, peer string, from, until time.Duration) (told uint64) {
+// toldBetween is how many messages of a stream subscriptions were told of in a spot; all
+// of them, if one was told that nobody knows.
+func (x *topics) toldBetween(subscriptions []int, where spot) (told uint64) {
 	for i := range x.h.Gaps {
 		g := &x.h.Gaps[i]
-		if g.Subscription != subscription || g.At < from || g.At > until || g.Peer != "" && g.Peer != peer {
+		publisher, _ := split(g.Peer) // of another network it has that behind it
+		if !slices.Contains(subscriptions, g.Subscription) || g.At < where.from || g.At > where.until || publisher != "" && publisher != where.peer {
 			continue
 		}
 		if g.Missed == 0 && !g.Exact {
@@ -148,25 +177,33 @@ func (x *topics) settled(s *history.Subscription, k stream) bool {
 	return x.deaf(s) == x.h.End && n.Until < 0 && !x.calm.pair(s.Node, n.Name, last)
 }
 
-// silent is how many messages a subscription missed and was not told of.
-func (x *topics) silent(subscription int) uint64 {
+// silent is how many messages a subscription, or a queue of them, missed and was not told of.
+func (x *topics) silent(subscriptions []int) uint64 {
 	var all, there uint64
-	for _, n := range silences(x.account([]int{subscription})) {
+	for _, n := range silences(x.account(subscriptions)) {
 		all += n
 	}
-	for _, h := range x.holes(subscription) {
+	for _, h := range x.holes(subscriptions) {
 		there += h.silent()
 	}
 	return max(all, there)
 }
 
-// checkHoles: what a subscription missed between two messages is told between the two.
+// checkHoles: what a subscription, or a queue of them, missed between two messages is told
+// between the two.
 func checkHoles(x *topics, d *violations) {
-	for i := range x.h.Subscriptions {
-		s := &x.h.Subscriptions[i]
-		for _, h := range x.holes(i) {
+	note := func(who string, subscriptions []int) {
+		for _, h := range x.holes(subscriptions) {
 			d.add(h.until, "%s: %d messages of %s on %s are missing in one spot, and %d were reported there",
-				listening(s), h.missing, x.h.Nodes[h.life].Name, h.word, h.told)
+				who, h.missing, x.h.Nodes[h.life].Name, h.word, h.told)
 		}
+	}
+	for i := range x.h.Subscriptions {
+		if s := &x.h.Subscriptions[i]; s.Queue == "" && s.From >= 0 {
+			note(listening(s), []int{i})
+		}
+	}
+	for _, q := range x.queueList() {
+		note("queue "+q.name+" of "+q.pattern, x.queues[q])
 	}
 }

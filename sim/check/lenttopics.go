@@ -32,11 +32,19 @@ const listens = time.Second
 // one that had known of it for long enough, and lived and was undisturbed until it
 // could have come. While there is one, what others lose is told.
 func (t lentTopics) linked(s *history.Subscription, p *history.Publication, r *Rules) bool {
+	return t.carried(s, p, r, func(c *history.Crossing, while span) bool {
+		return !t.calm.node(c.Gateway, while) &&
+			!t.calm.linkHit(p.Publisher, c.Gateway, true, while) && !t.calm.linkHit(c.Gateway, s.Node, true, while)
+	})
+}
+
+// carried says whether a gateway for which also holds had known of a subscription for long
+// enough, and lived until a publication could have come.
+func (t lentTopics) carried(s *history.Subscription, p *history.Publication, r *Rules, also func(*history.Crossing, span) bool) bool {
 	since := minus(p.Sent, plus(r.Known, listens))
 	while := span{since, plus(p.Ended, r.Deliver)}
 	return s.From <= since && slices.ContainsFunc(t.crossings(s, p), func(c *history.Crossing) bool {
-		return t.lived(c.Gateway, while) && !t.calm.node(c.Gateway, while) &&
-			!t.calm.linkHit(p.Publisher, c.Gateway, true, while) && !t.calm.linkHit(c.Gateway, s.Node, true, while)
+		return t.lived(c.Gateway, while) && also(c, while)
 	})
 }
 

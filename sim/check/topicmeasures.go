@@ -35,9 +35,7 @@ func measureTopics(x *topics, s metrics) {
 	}
 	for _, q := range x.queueList() {
 		countDue(x, all, x.queues[q])
-		for _, silent := range silences(x.account(x.queues[q])) {
-			entry(all, "").silent += silent
-		}
+		entry(all, "").silent += x.silent(x.queues[q])
 	}
 	for name, r := range all {
 		r.measure(s, name)
@@ -115,7 +113,7 @@ func countSubscription(x *topics, all map[string]*reach, subscription int) {
 			r.reported += t.all
 		}
 		if s.Queue == "" {
-			r.silent += x.silent(subscription)
+			r.silent += x.silent([]int{subscription})
 		}
 	}
 	if s.Queue == "" && s.From >= 0 {

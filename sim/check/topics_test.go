@@ -176,6 +176,18 @@ func TestQueuesOfSubscriptionsShare(t *testing.T) {
 			s.undeliver(1, 4)
 			s.gap(2, "c1", 1, true)
 		}},
+		{name: "nobody gets one, and it is told of one of them in another place", make: func(s *story) {
+			s.fault(7*sec, 9*sec, "pause", "m3")
+			s.undeliver(1, 4)
+			s.gap(2, "c1", 3, false)
+			s.Gaps[0].At = 6 * sec
+		}, want: []string{"delivered"}},
+		{name: "nobody gets some, and at most fewer are told", make: func(s *story) {
+			s.fault(7*sec, 9*sec, "pause", "m3")
+			s.undeliver(1, 4)
+			s.undeliver(2, 5)
+			s.gap(2, "c1", 1, false)
+		}, want: []string{"delivered"}},
 		{name: "who was to have it had died", make: func(s *story) {
 			s.crash(9500*ms, ms)
 			s.Subscriptions[1].Leaving, s.Subscriptions[1].Until = 9500*ms, 9500*ms
