@@ -3,9 +3,9 @@
 
 // Package relay, an inner part of Arke that makes no promise to users, is the
 // daemon beside a service: programs on this machine, in any language, attach to
-// it and share one node. It has sockets, says who may attach and how much each
-// may use, picks members for its clients' calls, and passes frames on. It knows
-// no network and looks into no message.
+// it and share one node. It owns sockets, decides which programs may attach and how much
+// each may use, picks members for its clients' calls, and passes frames on. It knows no
+// network and reads no message.
 //
 // This page specifies the client profile of the protocol, enough to write a
 // binding from. Package relay/client is the one for Go, tests/attach.py one in
@@ -14,20 +14,19 @@
 //
 // # Places
 //
-// A client connects to a unix socket or, where that is not possible, to a
-// loopback TCP address, where both prove that they have the same token. Neither is
-// encrypted. The socket
-// has mode 0600, and the relay refuses processes of other users (except root) by the
-// credentials of the connection, unless it is shared with them: see [Share]. By
-// default it is $XDG_RUNTIME_DIR/arke/relay.sock, or, if that variable is not set,
-// arke-UID/relay.sock in the directory for temporary files; if nothing is there,
-// clients look for a relay of the whole machine at /run/arke/relay.sock. A file of
-// the same name with ".lock" at its end is the relay's alone.
+// A client connects to a unix socket or, if that is not possible, to a loopback TCP
+// address, where both sides prove that they have the same token. Neither is encrypted.
+// The socket has mode 0600. The relay refuses processes of other users (except root) by
+// the credentials of the connection, unless it is shared with them: see [Share]. The
+// default socket is $XDG_RUNTIME_DIR/arke/relay.sock, or, if that variable is not set,
+// arke-UID/relay.sock in the directory for temporary files. If there is none, clients use
+// the relay of the machine at /run/arke/relay.sock. The file with the same name and the
+// suffix ".lock" belongs to the relay.
 //
-// A relay reads all that its clients say. So a client refuses, by the credentials of
-// the connection, one that is neither of its own user nor of root nor of a user that
-// it was told to trust; at a socket that it has found by itself, the socket's file and
-// directory, too, must belong to one of them, and others may not write to the directory.
+// A relay reads everything that its clients send. So a client refuses, by the credentials
+// of the connection, a relay that belongs neither to its own user nor to root nor to a
+// trusted user. For a socket that it found by itself, the file and its directory must also
+// belong to one of them, and other users must not be able to write to the directory.
 //
 // # Frames
 //
@@ -93,26 +92,24 @@
 // A text that ends a frame is what is left of it, at most 1,024 bytes. A peer is
 // named by text, but in "origin" and "from" by the bytes of its id. Times are u64 microseconds; clocks and deadlines are u64 ns of
 // the sender's own clock, which begins where it likes (a deadline of 0 is 5 s from
-// now). Bytes behind the fields, bits and numbers that are not listed here, and
-// frames that are longer, are errors: the session ends with Goodbye 4. Two things
-// are not: fields behind those of a Hello, and kinds that are not listed; they are
-// skipped.
+// now). Trailing bytes, unlisted bits and numbers, and longer frames are errors: the
+// session ends with Goodbye 4. There are two exceptions, which are skipped: more fields
+// at the end of a Hello, and unlisted kinds.
 //
 // # Hello
 //
-// The client says Hello, the relay answers with its own or with Goodbye. Nothing
-// else comes before. It has at most 4,096 bytes. The relay waits 2 s for it, as long
-// as it has a place: it may close who has said nothing without a word. The relay
-// picks the highest version that both speak; this is version 1.
+// The client sends Hello first, and the relay answers with its own or with Goodbye. A
+// Hello has at most 4,096 bytes. The relay waits 2 s for it while it has capacity; it may
+// drop a silent connection without a Goodbye. The relay picks the highest version that
+// both sides support; this is version 1.
 //
-// A small client names no feature and says "fresh" each time: zeros for id,
-// session, received and beat. It needs the kinds 1, 3, 32, 33, 48, 56, 57 and 59,
-// and skips what it does not know (a largest message of at most 65,000 bytes keeps
-// Fragments away). Each feature costs a bit more; the relay answers with those
-// that both have:
+// A small client requests no feature and always starts afresh: zeros for id, session,
+// received and beat. It needs the kinds 1, 3, 32, 33, 48, 56, 57 and 59, and skips unknown
+// ones (a largest message of at most 65,000 bytes avoids Fragments). The relay answers
+// with the features that both sides have:
 //
 //	1 resume    sessions outlive connections: Ack, Void, and the counts
-//	2 beats     both sides say something at least each "beat", if only a Beat
+//	2 beats     both sides send something in each "beat", at least a Beat
 //	4 tunnels   kinds 40 to 43
 //	8 surveys   replies with the flag 4
 //	16 keys     keys of clusters at the end of the client's Hello
@@ -121,49 +118,48 @@
 //	32 several  in the relay's Publish each message has before its headers u32 length of
 //	            what follows, u8 0, and others may follow it
 //
-// All frames but those of kinds 1, 2, 3, 4 and 6 are counted, for each lane and
-// direction, from the session's first one on. With "resume", each side keeps what
-// it has sent until the other says in an Ack how many it may forget, and bounds
-// what it keeps by the lane's bytes. After a broken connection the client says
-// Hello with its id, session and how many frames of each lane it has received. If
-// the relay answers with the same session, both send again what the other has not
-// received, and all is as if nothing had happened. If not, the session is a new
-// one: see Duties. Then "received" is what came in the session that was asked for, which
-// has ended, or 2⁶⁴ - 1 for each lane if the relay does not know it. A client that has
-// ended a session says 2⁶⁴ - 1 for each lane, to learn the same: publications that the
-// relay has received are published, or told as missing, and the others can go again. The session outlives its connection for 15 s (5 s on TCP), in
-// which its members are out of rotation, and ends at once with the process, which
-// can be seen over the socket on Linux, with another instance (16 random bytes of
-// it) or a fresh Hello of the same client id. Keep that secret.
+// Both sides count the frames of each lane and direction from the start of the session,
+// except kinds 1, 2, 3, 4 and 6. With "resume", each side keeps sent frames until an Ack
+// releases them, and bounds them by the lane's bytes. After a broken connection the client
+// sends a Hello with its id, its session and the number of frames that it received in each
+// lane. If the relay answers with the same session, both sides retransmit the missing
+// frames, and the session continues. Otherwise the session is new: see Duties. Then
+// "received" counts the frames of the ended session that the client asked for, or is
+// 2⁶⁴ - 1 for each lane if the relay does not know it. A client that ended a session sends
+// 2⁶⁴ - 1 for each lane to get the same counts: publications that the relay received are
+// published or reported missing, and the client can send the others again. A session
+// outlives its connection for 15 s (5 s on TCP), during which its members are out of
+// rotation. It ends at once with the process, which the relay notices on a Linux socket,
+// with another instance (16 random bytes of the process), or with a fresh Hello of the same
+// client id. Keep that id secret.
 //
-// Lane pub of a client is acknowledged when a publication was handed on: a client
-// that keeps to the lane's bytes is slowed down, and refused only when it has its
-// share of the bytes of all clients: outcome 2, code 6.
+// The relay acknowledges lane pub when it has passed a publication on. A client that
+// respects the lane's bytes is slowed down, and refused only beyond its share of the bytes
+// of all clients: outcome 2, code 6.
 //
-// A Beat that wants an answer has one at once: "echo" is its clock, "held" the ns
-// in between. A client that is silent for three beats is out of rotation until it
-// says something. Goodbye ends the session at once; its counts say how many frames
-// of each lane were looked at: what lies beyond may be asked for elsewhere.
+// A Beat that requests an answer gets one at once: "echo" is its clock, "held" the ns in
+// between. A client that is silent for three beats is out of rotation until it sends
+// something. Goodbye ends the session at once. Its counts are the frames of each lane that
+// were processed: later ones may be sent elsewhere.
 //
 //	1 going away   4 protocol broken   6 silent, or does not read   8 replaced   11 your user
 //	2 version      5 no Hello          7 too many clients          10 token      12 something else
 //
 // # Tokens
 //
-// A token has 16 to 1,024 bytes and is never sent. On TCP a client must prove that it
-// has one of the relay's; on the socket it may. It begins with the first Hello of the
-// table, a challenge. The relay answers with the second, which has one proof for each
-// of its tokens. If the one that is due is not among them, something else listens
-// there: the client closes the connection, and has said nothing. Else it says Hello
-// with a proof of its own. Proofs are HMAC-SHA-256, with the token as the key, over
+// A token has 16 to 1,024 bytes and is never sent. On TCP a client must prove that it has
+// one of the relay's tokens; on the socket it may. It begins with the first Hello of the
+// table, a challenge. The relay answers with the second, which has one proof for each of
+// its tokens. If the expected proof is not among them, another program listens there: the
+// client closes the connection, and has revealed nothing. Otherwise it sends a Hello with a
+// proof of its own. Proofs are HMAC-SHA-256, with the token as the key, over
 //
-//	"arke relay 1" or "arke client 1", of who proves
+//	"arke relay 1" or "arke client 1", the prover
 //	the client's nonce, then the relay's: 32 random bytes, new for each connection
-//	the address of the relay's end, as 127.0.0.1:4078 or [::1]:4078; on the socket nothing
+//	the address of the relay's end, as 127.0.0.1:4078 or [::1]:4078; empty on the socket
 //
-// Compare them in a time that does not depend on what is in them. A client without
-// token on the socket begins with the third Hello. With the token "sixteen letters."
-// at 127.0.0.1:4078:
+// Compare them in constant time. A client without a token begins on the socket with the
+// third Hello. With the token "sixteen letters." at 127.0.0.1:4078:
 //
 //	> challenge
 //	  000000290161726b652d6b65791111111111111111111111111111111111111111111111111111111111111111
@@ -177,42 +173,39 @@
 //
 // # Keys
 //
-// With the feature "keys" a client brings keys of clusters: at most 32 of them, with 8
-// versions each, the times in seconds since 1970 and 0 for none. The relay has them in
-// memory for as long as the session lives. What the client serves and calls by these
-// names is under these keys, end to end between its relay and the other's; the hop to
-// the relay is plain. For clients that bring other keys for the same name, or none,
-// it is another cluster. Keys of a group of topics ("topic:" and a first word of at most
-// 160 bytes) do the same for what it publishes and subscribes to: it need not say more,
-// and its topics and patterns are those of all. Patterns that begin with a wildcard are
-// under no such keys. A client whose keys are none, or for what can't have any, is
-// refused, Goodbye 12. A session is resumed with the same keys only: a Hello with
-// others begins a new one. A client that needs its keys looks whether the relay's
-// Hello names the feature, and leaves if not. Names and ids of keys are in the
-// status; keys are nowhere.
+// With the feature "keys" a client brings keys of at most 32 clusters, with 8 versions
+// each; times are in seconds since 1970, 0 for none. The relay keeps them in memory during
+// the session. Clusters of these names are then sealed under these keys, from the client's
+// relay to the other one; the hop to the relay is not encrypted. For clients with different
+// keys for a name, or none, it is a different cluster. Keys of a group of topics ("topic:"
+// and a first word of at most 160 bytes) apply to publications and subscriptions in the same
+// way, with unchanged topics and patterns. Patterns that begin with a wildcard have no such
+// keys. A client with malformed keys, or keys for a name that can't have any, is refused:
+// Goodbye 12. A session resumes only with the same keys: a Hello with others begins a new
+// one. A client that needs its keys checks that the relay's Hello has the feature, and
+// leaves otherwise. The status shows names and ids of keys, and never keys.
 //
 // # Calls
 //
-// A client asks by a Request with a route; member and incarnation are 0. Ids are
-// its own, unique among its calls without a reply. Each has one Reply, with
-// "from", in any order. Cancel asks for it now. Flags: 1 may be run twice, 4
-// origin, 8 route. Options: 1 wait for a first member, 2 bounds of a survey follow.
+// A client calls with a Request that has a route; member and incarnation are 0. It
+// chooses ids, unique among its calls without a reply. Each call has one Reply, with
+// "from", in any order. Cancel requests it at once. Flags: 1 idempotent, 4 origin,
+// 8 route. Options: 1 wait for a first member, 2 bounds of a survey follow.
 // Policy: 0 load, 1 round robin, 2 random, 3 weighted by capacity, 4 sticky by the
 // key. Pattern: 0 request, 1 survey, 2 push, 3 broadcast, 4 tunnel.
 //
-// A push is answered, without a body, when a member's queue has it. A survey is
-// answered by one Reply for each member, with flag 4, and a last one, whose body is
-// the summary; so is a broadcast, by the last one only. Replies of more than 64 KiB
-// travel on another lane: some may come after the last one, which says how many there are:
+// A push is answered, without a body, when a member's queue has it. A survey has one
+// Reply for each member, with flag 4, and a last one, whose body is the summary. A
+// broadcast has only the last one. Replies of more than 64 KiB travel on another lane: some
+// may arrive after the last one, which has their number:
 //
-//	u32 members that answered (or took it), u32 nodes, u8 1 = complete, u32 count, for each
-//	member that is missing: u64 member, s8 peer, u8 outcome, u8 flags, u32 code, s16 text
+//	u32 members that answered (or accepted it), u32 nodes, u8 1 = complete, u32 count, for
+//	each missing member: u64 member, s8 peer, u8 outcome, u8 flags, u32 code, s16 text
 //
-// The cluster "$members" answers with a JSON list of the members of the cluster
-// that the body names, "$status" with a JSON object, "$names" with a JSON object of the
-// names of the nodes whose peer ids the body has, one a line. With a header "version"
-// "$members" waits for half of its time until the list is another than the one of that
-// version (patterns.VersionOf).
+// The cluster "$members" answers with a JSON list of the members of the cluster in the
+// body, "$status" with a JSON object, "$names" with a JSON object of the names of the nodes
+// whose peer ids are in the body, one a line. With a header "version" "$members" waits, for
+// half of its time, for a list that differs from that version (patterns.VersionOf).
 //
 // Outcomes. Flag 1 of a Reply, Done or summary says that a handler may have run.
 //
@@ -227,74 +220,69 @@
 //	                                                    7 bytes of a subscription's buffer,
 //	                                                    8 requests to its members
 //
-// A relay may have a policy (package relay/policy): then what the client may not do
-// with a name has outcome 6, with a text that says so. That goes for calls, Serve,
-// Subscribe and Publish, and for "$members" and "$status". When the policy has changed,
-// a client that has what it may not have any more is told Goodbye 12.
+// A relay may have a policy (package relay/policy). What it denies has outcome 6, with a
+// text: calls, Serve, Subscribe, Publish, "$members" and "$status". When a new policy denies
+// something that a client has, the relay sends it Goodbye 12.
 //
 // # Members
 //
-// Serve makes the client a member: it is answered by Done with the member's id, or
-// an outcome. Ids of registrations, subscriptions and publications are the
-// client's; among those that are not gone they are unique. Limits of 0 are the
-// defaults, a negative queue length or number of tunnels is none. Patterns: 1
+// Serve makes the client a member. Done answers it with the member's id, or an outcome.
+// The client chooses ids of registrations, subscriptions and publications, unique among
+// those that have not ended. Limits of 0 are the defaults, a negative queue length or
+// number of tunnels is none. Patterns: 1
 // requests and surveys, 2 pushes, 4 broadcasts, 8 tunnels. Timeout 0 is 30 s here,
 // and no limit in Leave.
 //
-// The member's requests come as Request with the registration's id in place of the
-// member's, an origin (who asks), and an id of the relay's; from Serve on, and
-// until the Done for Leave. Each has one Reply. A client that has more requests
-// than it can handle or queue answers 2. After Cancel, or its deadline, nobody waits
-// for the Reply any more: answer 12. Answer a push or broadcast when it is queued.
+// The member gets its requests as Request with the registration's id in place of the
+// member's, an origin (the caller), and an id of the relay; from Serve until the Done for
+// Leave. Each has one Reply. A client with more requests than it can handle or queue
+// answers 2. After Cancel, or the deadline, the caller has stopped waiting: answer 12.
+// Answer a push or broadcast when it is queued.
 //
-// Leave ends a registration or subscription; Done says that it is over. A second
-// Leave has no answer of its own and ends it at once. One of an id that is not
-// there is answered with outcome 0.
+// Leave ends a registration or subscription; Done confirms the end. A second Leave has no
+// answer of its own and ends it at once. Leave of an unknown id has outcome 0.
 //
 // # Topics
 //
-// A client's Publish has no answer; one that is refused has a Done with outcome
-// and id 0. With an id there is a Done in any case: "value" is how many nodes took
-// it. Those of one topic are done in order. Several without an id or deadline that
-// follow each other may share a frame: its id is 2⁶⁴ - 1, and behind the topic each
-// has u32 length of what follows, u8 0, headers, body.
+// A client's Publish has no answer unless it is refused: then a Done with outcome and id 0.
+// With an id there is always a Done: "value" is the number of nodes that accepted it. Those
+// of one topic are done in order. Consecutive publications without id and deadline may share
+// a frame: its id is 2⁶⁴ - 1, and after the topic each has u32 length of the rest, u8 0,
+// headers, body.
 //
-// The relay sends one Publish to all of a client's subscriptions that a message is
-// for. It may come before the Done for Subscribe; that for Leave travels behind
-// the last one. What finds no room in the client's lane is dropped, and one Gap
-// says how many, before anything else comes. Reasons: 1 too slow, 2 a lane on the
-// way was full, 3 lost on the way, 4 the relay, 5 the publisher was lost, 6 not signed,
-// 7 a gateway could not bring it.
-// Not exact = at most so many, or, with 0, nobody knows.
+// The relay sends one Publish for all subscriptions of a client that match a message. It may
+// arrive before the Done for Subscribe; the Done for Leave follows the last one. Messages
+// without room in the client's lane are dropped, and one Gap with their number precedes the
+// next message. Reasons: 1 too slow, 2 a lane on the path was full, 3 lost on the path, 4 the
+// relay, 5 the publisher was lost, 6 not signed, 7 lost at a border. If it is not exact, the
+// number is an upper bound; 0 means unknown.
 //
-// A subscription that is "signed" gets what carries its publisher's signature: the relay
-// verifies it. What does not is a Gap.
+// A "signed" subscription gets only messages with a valid signature of their publisher, which
+// the relay verifies. Others are a Gap.
 //
 // Length and bytes of a subscription are the buffer that the program has for it (0 =
 // 4,096 and 16 MiB). More bytes than lane pub has are refused: outcome 14, code 7.
 //
-// A subscription that blocks has publishers on its node wait: not more than length
-// messages and bytes are on their way to the client, until a TunnelCredit with flag
-// 16 says how many its program has taken since the beginning.
+// A subscription that blocks makes publishers on its node wait: at most length messages and
+// bytes are in flight to the client, until a TunnelCredit with flag 16 reports the number
+// that its program has consumed since the start.
 //
 // # Tunnels
 //
 // A call of pattern 4 opens a tunnel; its body is u64 id of the tunnel, u32
 // credit, u8 0, first message. The reply's body is u32 credit. A member gets the
-// same Request and gives the same Reply. Who has opened the tunnel sets flag 1 in
-// all its frames.
+// same Request and sends the same Reply. The opener sets flag 1 in all its frames.
 //
-// A message is one or more chunks of at most 65,536 bytes, the last one with flag
-// 2. With flag 32, beside 2, a chunk is several whole messages, each behind its length
-// in 2 bytes; it comes only behind whole messages. A chunk uses up credit: its length, but at least 64; nobody sends more than he
-// has. TunnelCredit says how much was given since the beginning, the first
-// included; with flag 64, how much its sender gives back of what it was given, since the
-// beginning, and the same again asks for more. TunnelEnd ends the sender's direction,
-// behind its data; with flag 4 it does not receive either, and the other side ends, too:
-// read is the credit of all chunks that the sender has read, so the other side knows what
-// was dropped. TunnelReset ends both at once: cause 0 by the program, with code and text,
-// 1 interrupted, 2 overloaded,
-// 3 leaving, 4 protocol. Frames of a tunnel that is over are ignored.
+// A message is one or more chunks of at most 65,536 bytes, the last one with flag 2. With
+// flags 32 and 2 a chunk is several whole messages, each after its length in 2 bytes; it
+// never interrupts a message. A chunk consumes credit: its length, but at least 64. A side
+// must not exceed its credit. TunnelCredit has the total credit since the start, the first
+// included; with flag 64, the total that its sender returns, and a repeated total requests
+// more. TunnelEnd ends the sender's direction, after its data. With flag 4 the sender has
+// stopped receiving, too, and the other side ends: read is the credit of all chunks that the
+// sender has read, so the other side knows what was dropped. TunnelReset ends both
+// directions at once: cause 0 by the program, with code and text, 1 interrupted, 2
+// overloaded, 3 leaving, 4 protocol. Frames of an ended tunnel are ignored.
 //
 // # States of a session
 //
@@ -327,39 +315,38 @@
 //
 // # Limits
 //
-// [Limits] has the defaults. A client that does not read is alone in that: its
-// lanes fill up, requests to it are refused as overloaded, publications become
-// gaps, replies stand in line up to the limits of calls, and are "interrupted"
-// beyond them. Who does not read for 30 s, or asks for ever more, loses its
-// session. One that is idle costs about 37 KB: a relay had 26.1 MB before 1,000 of them
-// attached, and 63.3 MB after (go run ./tests/measure -only memory).
+// [Limits] has the defaults. A client that does not read harms only itself: its lanes fill
+// up, requests to it are refused as overloaded, publications become gaps, and replies are
+// queued up to the limits of calls, and "interrupted" beyond them. A client that does not
+// read for 30 s, or exceeds the limits of calls, loses its session. An idle client costs
+// about 37 KB: a relay had 26.1 MB before 1,000 of them attached, and 63.3 MB after
+// (go run ./tests/measure -only memory).
 //
-// [Totals] bound what all clients together make the relay hold. Each has a little
-// of its own that nobody can take; what is beyond is shared: a client alone may have
-// all that its Limits allow, and while it does each other one gets its share of as
-// much again (TestOneClientsCallsLeaveOthersTheirs). More is refused before anything
-// was done, by name: code 6, and a counter that ends with ".share". Requests to a
-// member whose client has its share are "overloaded": others are asked
+// [Totals] bound the resources of all clients together. Each client has a small reserve of
+// its own; the rest is shared. A single client may use all that its Limits allow, and
+// meanwhile every other one gets its share of as much again
+// (TestOneClientsCallsLeaveOthersTheirs). Anything beyond is refused before it has an
+// effect: code 6, and a counter that ends with ".share". Requests to a member whose client
+// has used its share are "overloaded", and other members are asked
 // (TestHangingHandlersOfOneClientLeaveOthersServed).
 //
-// Connections that have not said Hello have places apart for the socket and for TCP;
-// when they are full, one at random goes of the user, or address, that has most
-// (TestSilentConnectionsLockNobodyOut). So do clients: those of one user or address
-// leave places for others (TestClientsOfOneSourceLeavePlacesForOthers).
+// Connections without a Hello have separate places on the socket and on TCP. A full room
+// closes one at random of the user, or address, with most
+// (TestSilentConnectionsLockNobodyOut). Clients of one user or address leave places for
+// others (TestClientsOfOneSourceLeavePlacesForOthers).
 //
 // # Duties of a binding
 //
-//   - Read always. Never let a handler, or a caller that does not fetch its
-//     reply, stop the reader. Acknowledge lane pub by the sixteenth of its bytes, or
-//     sooner: what is not counts as not read.
-//   - Answer every Request, and every Beat that wants it. Answer a handler's
+//   - Always read. Neither a handler nor a caller that does not fetch its reply may stop the
+//     reader. Acknowledge lane pub after a sixteenth of its bytes, or sooner:
+//     unacknowledged bytes count as unread.
+//   - Answer every Request, and every Beat that requests it. Answer a handler's
 //     panic with outcome 1, code 1.
 //   - After a lost connection, connect again: at once, then after pauses of 10 ms
 //     to 1 s, doubled each time, less up to a half at random.
-//   - In a new session Serve and Subscribe again, and tell subscriptions of a gap
-//     of unknown size. Make again the calls that were not written, that Goodbye's
-//     counts or outcome 4 say were not looked at, or that may run twice; the
-//     others are interrupted.
+//   - In a new session Serve and Subscribe again, and report a gap of unknown size to
+//     subscriptions. Repeat calls that were not written, that were not processed by
+//     Goodbye's counts or outcome 4, or that are idempotent; the others are interrupted.
 //
 // # A session, byte by byte
 //
@@ -444,21 +431,21 @@
 //
 // # Data path
 //
-//  1. The session's reader hands a frame to its kind's owner (client.go). A call
-//     starts at the node there and then; what brings its outcome, often the
+//  1. The session's reader passes a frame to the owner of its kind (client.go). A call
+//     starts at the node on that goroutine. The goroutine with its outcome, often the
 //     reader of a node's link, queues the Reply.
-//  2. A request for a member is put into the client's lane by who reads the
-//     node's link; the client's reader hands the answer on.
-//  3. A publication is tried by the reader; only a topic that must wait has a
-//     queue (publish.go). What comes for subscriptions is put into the lane by
-//     who reads the node's link, once for each client.
-//  4. Frames of tunnels pass from one reader to the other lane, within the credit
-//     of the ends.
+//  2. The reader of the node's link puts a request for a member into the client's lane; the
+//     client's reader passes the answer on.
+//  3. The reader tries to publish; only a topic that must wait has a queue (publish.go). The
+//     reader of the node's link puts messages for subscriptions into the lane, once for each
+//     client.
+//  4. Frames of tunnels pass from one reader to the other lane, within the credit of the
+//     ends.
 //
 // # Goroutines
 //
-// One for each listener; for each connection a reader and a writer; one for each
-// queue of publications, and while something waits: serving, subscribing, leaving,
-// a survey or broadcast. None for what is registered or subscribed, a call, a
-// request, or a tunnel. [Relay.Close] waits for all of them.
+// One for each listener; a reader and a writer for each connection; one for each queue of
+// publications; and one for each operation that waits: Serve, Subscribe, Leave, a survey or
+// a broadcast. None for a registration, a subscription, a call, a request, or a tunnel.
+// [Relay.Close] waits for all of them.
 package relay
