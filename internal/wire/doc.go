@@ -5,11 +5,11 @@
 // on a link stream, and how their bodies are laid out. This page is its
 // specification; testdata holds test vectors for every layout. The package
 // encodes, decodes and checks. It has no goroutine, no socket and no clock,
-// and knows nothing of what the messages bring about.
+// and does not interpret the messages.
 //
 // All integers are big-endian and unsigned. A decoder refuses what it does not
 // understand (ErrMalformed) and judges every length before it reserves memory.
-// Whoever gets such an error ends the link: the peer is broken or hostile.
+// A node ends the link after such an error: the peer is broken or hostile.
 //
 // # Stream
 //
@@ -103,9 +103,8 @@
 //	8      id that the frames of the tunnel have on this link, not 0
 //	…      tail: all that is left
 //
-// Whoever passes a request on gives it an id, a deadline, and an id of the tunnel of his own, and
-// leaves origin and tail as they are. The tail is the headers and then the body;
-// or what was sealed.
+// A node that passes a request on replaces the id, the deadline and the tunnel's id, and
+// keeps origin and tail. The tail is the headers and then the body, or sealed data.
 //
 // # Reply (kind 33)
 //
@@ -358,10 +357,8 @@
 // its publisher, 8 with a number that this incarnation uses once, and then what
 // was sealed: one byte with the length of the topic, the topic, headers and
 // body; member and member incarnation are 0 for it. With the flag "signed" 64 bytes
-// are before that: the publisher's signature of what follows them, which is headers
-// and body where it is not sealed. Nobody makes one yet, and what claims to have one is
-// refused. Package security has the
-// layout of what is sealed, and what it is bound to.
+// precede that: the publisher's signature of the rest, which is headers and body if it is
+// not sealed. Package security has the layout of sealed data, and what it is bound to.
 //
 // Of a sealed request with an origin, which a gateway passes on that can't open it, all
 // replies are sealed whole: what was sealed is a reply with the id 0, and the one around it
