@@ -13,12 +13,14 @@ FUZZTIME    ?= 10s
 BENCH       ?= .
 BENCH_FULL  ?=
 MUTANTS     ?=
+SEEDS       ?=
 # Scenarios that begin first, so that no processor waits for them at the end.
 LONGEST     := churn thousand-subscribers sharded-cluster federation-churn
 
-# Tests that take long because they run the same thing many times, or large
-# networks for minutes: make slow. Everything else is make test. CI runs both.
+# Tests of minutes, which run the same thing many times, or large networks: make slow.
 SLOW = TestTwoFoldersBuildTheSameBytes|TestMembersOfAShardedClusterCrossABorder|TestMembersOfAShardedClusterWithItsOwnKeyCrossABorder|TestEachFaultIsSaid|TestALentClusterCostsFewBytesAcrossTheBorder|TestThreeCloudsServeEachOther|TestTwoConvergedHalvesFindEachOtherAgain|TestWholeNodesReplayUnderEveryFault|TestFiftyNodesReplay|TestEveryFaultReplays|TestOverlaysReplay|TestRunsReplayWithJitter|TestSimulationReplays|TestDeliveredAndReportedIsSentWhateverBreaks|TestCrashesOfForwardersAreReportedWithTheirSize|TestAForwarderWithoutRoomLosesForOneOnly
+# Tests of many seconds, which make test leaves to make race: a newcomer waits for make test.
+LONG = TestTheProductCompilesWithTheBugs|TestWhatTheExcludedTryComesToNothing|TestABanReachesEverybodyAndAnOldKeyOpensNothing|TestAHundredNodesCutWhoIsExcludedWithinFiveSeconds|TestRandomHistoriesAreJudgedTheSameTwice|TestRequestsCrossTheNetwork|TestAScenarioPlays|TestRoundTripsTakeWhatWasAsked|TestNoGatewayHelpsWhoIsExcluded|TestARotationOfASealedClustersKeyLosesNothingAcrossABorder|TestAGatewayThatDiesUnderLoadLosesNoMessageSilently|TestAGatewayThatEndsUnderLoadLosesNoPublicationSilently|TestFiveThousandMembersAreSharded|TestProgramOfTheReadmeCompiles|TestEitherDoesTheSameBothWays|TestThousandClustersFitTheDefaults|TestPatternsKeepTheirPromisesUnderKeys|TestPatternsKeepTheirPromisesAcrossABorder|TestMessagesCostNoMoreThanTheirBounds|TestAttachedProgramsAreSmall|TestCertificatesRenewThemselvesWhileRequestsFlow|TestSeedThatReturnsWithAnotherIDIsJoined|TestSeedWithAnIDLeadsToNoOtherNode|TestTwoNetworksLendEachOtherAService|TestAKilledGatewayLosesNoPublicationSilently|TestPostgreSQLWorksThroughTunnels|TestPausedRelayIsLeftOutAndComesBack|TestKeysAreRotatedUnderLoad|TestPrometheusScrapesThreeRelays|TestGarbageAtTheSocketHarmsNobody|TestGarbageAtTheNodePortHarmsNobody|TestFloodStaysWithinTheLimits|TestSimulationEndsWithASignal|TestARelayWhoseLogIsNotReadServesOnAndEnds
 # No vet (make lint does it) and no debugger's tables: linking is a third of the work.
 # Nor does the race detector look into the arithmetic of signatures and key exchanges, which
 # has no state to race for: that took more than all the rest.
@@ -45,16 +47,16 @@ demo-federation: build ## two networks, two gateways, a service that dies and co
 	./bin/arke demo federation
 
 .PHONY: test
-test: ## the tests of all packages, and the main job with real relays, in five minutes
-	@echo 'building; the first line comes after a minute or two'
-	@$(TESTSUM) -- -vet=off -ldflags=-w -timeout 40m -skip '^($(SLOW)|$(BLACKBOX))$$' ./...
+test: ## the tests of all packages, and black-box tests of the main job: five minutes
+	@echo 'building first: one minute or two. Then each package has its line'
+	@$(TESTSUM) -- -vet=off -ldflags=-w -timeout 40m -skip '^($(SLOW)|$(LONG))$$' ./...
 
 .PHONY: race
-race: ## all tests but the long ones, with the race detector, in fifteen minutes
+race: ## all tests but the slow ones, with the race detector: fifteen minutes
 	$(GOTEST) -p 3 -skip '^($(SLOW))$$' ./...
 
 .PHONY: slow
-slow: ## the long tests that make test leaves out
+slow: ## the slow tests, with the race detector
 	$(GOTEST) -run '^($(SLOW))$$' ./sim/... ./gateway ./patterns/pubsub ./tests
 
 .PHONY: short
@@ -111,8 +113,8 @@ pgbench: ## PostgreSQL's pgbench, direct and through two relays, about two minut
 	go test -count 1 -timeout 15m -run TestPgbenchThroughArkeBesideDirect -v ./tests -pgbench 30s
 
 .PHONY: scenarios
-scenarios: build ## every shipped scenario twice, assertions and trace hashes compared
-	./bin/arke sim run --twice $(LONGEST) $(filter-out $(LONGEST),$(notdir $(basename $(wildcard sim/scenarios/*.yaml))))
+scenarios: build ## every shipped scenario twice, assertions and trace hashes compared; SEEDS=A..B for other seeds
+	./bin/arke sim run --twice $(SEEDS:%=--seeds %) $(LONGEST) $(filter-out $(LONGEST),$(notdir $(basename $(wildcard sim/scenarios/*.yaml))))
 
 .PHONY: mutants
 mutants: ## which hand-made bugs the shipped scenarios catch; MUTANTS='-bugs x,y' for some

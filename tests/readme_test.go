@@ -63,24 +63,29 @@ func TestCommandsOfThePagesExist(t *testing.T) {
 	require.GreaterOrEqual(t, shown, 30, "commands")
 }
 
-func TestSlowTestsAreRunByCI(t *testing.T) {
-	// This test checks the list of tests that make test leaves out: each exists,
-	// where make slow looks for it, and CI calls that.
-	_, list, found := strings.Cut(read(t, "../Makefile"), "\nSLOW = ")
-	require.True(t, found, "the Makefile has no list of slow tests")
-	list, _, _ = strings.Cut(list, "\n")
-	var sources strings.Builder
-	for _, folder := range []string{"../sim", "../gateway", "../patterns/pubsub", "."} {
-		err := filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
-			if strings.HasSuffix(path, "_test.go") {
-				sources.WriteString(read(t, path))
-			}
-			return err
-		})
-		require.NoError(t, err)
+func TestTestsThatAreLeftOutAreRunByCI(t *testing.T) {
+	// This test checks the lists of tests that make test leaves out: each exists, the
+	// slow ones where make slow looks for them, and CI calls what runs them.
+	for list, folders := range map[string][]string{
+		"SLOW": {"../sim", "../gateway", "../patterns/pubsub", "."},
+		"LONG": {".."},
+	} {
+		_, names, found := strings.Cut(read(t, "../Makefile"), "\n"+list+" = ")
+		require.True(t, found, list)
+		names, _, _ = strings.Cut(names, "\n")
+		var sources strings.Builder
+		for _, folder := range folders {
+			err := filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
+				if strings.HasSuffix(path, "_test.go") {
+					sources.WriteString(read(t, path))
+				}
+				return err
+			})
+			require.NoError(t, err)
+		}
+		for name := range strings.SplitSeq(names, "|") {
+			require.Equal(t, 1, strings.Count(sources.String(), "\nfunc "+name+"(t *testing.T) {"), "%s: %s", list, name)
+		}
 	}
-	for name := range strings.SplitSeq(list, "|") {
-		require.Equal(t, 1, strings.Count(sources.String(), "\nfunc "+name+"(t *testing.T) {"), "tests %s", name)
-	}
-	require.Regexp(t, `(?m)^make .*\btest slow\b`, read(t, "../.ci/run"))
+	require.Regexp(t, `(?m)^make .*\btest race slow\b`, read(t, "../.ci/run"))
 }

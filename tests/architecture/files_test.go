@@ -76,3 +76,31 @@ func TestNothingIsCalledUtil(t *testing.T) {
 		}
 	})
 }
+
+// TestTheMapOfContributingNamesWhatExists checks that each folder and file in the tables
+// of CONTRIBUTING.md is there. A file without a folder is beside the one before it.
+func TestTheMapOfContributingNamesWhatExists(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
+	require.NoError(t, err)
+	seen := 0
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "| ") {
+			continue
+		}
+		folder := ""
+		for i, name := range strings.Split(line, "`") {
+			if i%2 == 0 || strings.Contains(name, " ") || name == "arke" || name == "testdata" {
+				continue
+			}
+			name = strings.TrimSuffix(name, "/*")
+			if !strings.Contains(name, "/") && strings.Contains(name, ".") && name != "." {
+				name = filepath.Join(folder, name)
+			}
+			folder = filepath.Dir(name)
+			_, err := os.Stat(filepath.Join(root, name))
+			require.NoError(t, err, line)
+			seen++
+		}
+	}
+	require.Greater(t, seen, 40)
+}
