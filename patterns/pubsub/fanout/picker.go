@@ -22,6 +22,7 @@ type Picker struct {
 	fit    []Candidate // scratch: those of nodes that have room
 	queues []uint64    // scratch
 	Ferry  Ferry
+	Gone   []*Receiver // left the view, and miss what Pick was called for: their queues have no other node
 }
 
 // Candidate is a node that a queue may pick, with the subscriptions it has there.
@@ -34,7 +35,7 @@ type Candidate struct {
 // node's own, but for those that are served and those of gateways, and says for how many of them a message had no room. lacking is the
 // members of the first queue none of which has room in its lane.
 func (p *Picker) Pick(w *Way, own []wire.Interest, served []uint64, room func(*Receiver) bool, dst []wire.Pick) (picks []wire.Pick, lacking []*Receiver, beyond int) {
-	p.queues = append(p.queues[:0], w.Queues...)
+	p.queues, p.Gone = append(p.queues[:0], w.Queues...), p.Gone[:0]
 	for _, i := range own {
 		if q := env.HashQueue(i.Pattern, i.Queue); !env.IsLent(i.Queue) && !slices.Contains(p.queues, q) {
 			p.queues = append(p.queues, q)
@@ -66,6 +67,10 @@ func (p *Picker) choose(q uint64, w *Way, own []wire.Interest, room func(*Receiv
 		return 0, nil, false
 	}
 	drawn := p.draw(p.nodes)
+	if drawn != nil && drawn.State.Gone != 0 {
+		p.Gone = append(p.Gone, drawn)
+		return 0, nil, false
+	}
 	if drawn != nil && !room(drawn) {
 		p.fit = p.fit[:0]
 		for _, c := range p.nodes {
