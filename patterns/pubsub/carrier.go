@@ -254,6 +254,7 @@ type entry struct {
 	gone   uint64 // the same, if it did not cross; else 0
 	lost   uint64
 	told   uint64 // of lost
+	early  uint64 // of lost, since the last message: those are before the next one
 	ended  bool   // the publisher is lost, and that has not been told
 	used   int64
 }
@@ -266,7 +267,8 @@ func (l *ledger) pass(now int64, k ledgerKey, serial uint64) (said wire.Crossed,
 		e.lost++
 		return said, false
 	}
-	e.serial, e.gone = serial, 0
+	e.advance(serial)
+	e.gone = 0
 	return wire.Crossed{Stream: k.stream, Serial: serial, Lost: e.lost, Publisher: []byte(k.publisher)}, true
 }
 
@@ -275,8 +277,19 @@ func (l *ledger) leave(now int64, k ledgerKey, serial uint64) {
 	e := l.entry(now, k)
 	e.lost++
 	if serial > e.serial {
-		e.serial, e.gone = serial, serial
+		e.advance(serial)
+		e.gone = serial
 	}
+}
+
+// advance takes in a later message. Those between went to another gateway: a node that has
+// heard of none of them may miss them.
+func (e *entry) advance(serial uint64) {
+	if e.serial > 0 {
+		between := above(serial-e.serial-1, e.early)
+		e.lost, e.told = e.lost+between, e.told+between
+	}
+	e.serial, e.early = serial, 0
 }
 
 // gap takes in that n messages of a publisher have not come; 0 = it is lost. Which ones
@@ -295,7 +308,7 @@ func (l *ledger) gap(now int64, publisher peer.ID, n uint64) {
 	if newest == nil {
 		newest = l.entry(now, ledgerKey{publisher: publisher})
 	}
-	newest.lost += n
+	newest.lost, newest.early = newest.lost+n, newest.early+n
 	newest.ended = newest.ended || n == 0
 }
 

@@ -83,6 +83,33 @@ func TestALedgerKnowsWhatIsMissing(t *testing.T) {
 	require.Equal(t, []wire.Crossed{{Kind: wire.CrossedEnd, Publisher: []byte("c")}}, l.due())
 }
 
+func TestWhatAnotherGatewayHadIsToldToWhoeverHeardOfNoneOfIt(t *testing.T) {
+	// This test has a publisher give some messages to another gateway, which loses them, and
+	// then return: a node that has heard of some of them hears what is missing once, and a node
+	// that heard of none is told of all.
+	some, none := passage{}, passage{}
+	first, second := newLedger(rand.IntN), newLedger(rand.IntN)
+	brings := func(l *ledger, carrier, serial uint64, to ...*passage) (got []landing) {
+		said, ok := l.pass(int64(serial), ledgerKey{"a", 1}, serial)
+		require.True(t, ok)
+		for _, p := range to {
+			c := said
+			c.Carrier = carrier
+			got = append(got, p.take(&c))
+		}
+		return got
+	}
+	brings(&first, 1, 1, &some, &none)
+	brings(&first, 1, 2, &some, &none)
+	brings(&second, 2, 3, &some)
+	brings(&second, 2, 4)
+	require.Equal(t, []landing{{deliver: true, missing: 1}, {deliver: true, missing: 2}}, brings(&first, 1, 5, &some, &none))
+	require.Equal(t, []landing{{deliver: true}, {deliver: true}}, brings(&first, 1, 6, &some, &none))
+	require.Empty(t, first.due(), "the others need not be told")
+	first.gap(7, "a", 2)
+	require.Equal(t, []landing{{deliver: true, missing: 2}, {deliver: true, missing: 2}}, brings(&first, 1, 9, &some, &none))
+}
+
 func TestALedgerForgetsThoseOfWhoPublishesMost(t *testing.T) {
 	// This test has one publisher publish in more streams than a gateway remembers: what is
 	// known of another one's stays, and a new one's is remembered.

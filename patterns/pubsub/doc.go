@@ -86,7 +86,8 @@
 // for want of room, everybody concerned is told the count (wire.PublishMark,
 // wire.Path), so that a lost tail is reported, too. Nodes that leave the view are
 // counted for, without being sent anything, for ten minutes: if they come back
-// in the life of before, they learn what they missed. A life (env.LifeOf) is the time
+// in the life of before, they learn what they missed; so does, of a queue none of whose nodes
+// is in the view, one that left it. A life (env.LifeOf) is the time
 // during which a node listens to the group without a break, under however many leases.
 // Counts begin anew for a node that was started anew, or has begun to listen anew, and
 // what was for its earlier life it drops. Where they begin anew in one life, the receiver
@@ -146,7 +147,8 @@
 // it delivers it as of its publisher, PEER@NETWORK, in the order of those numbers
 // (abroad.go): what another gateway brings later is late, and where one gateway goes on
 // after another the numbers that are between are told as a gap, of reason "border": at most
-// so many, as some may have been for others. That a gateway is lost is told at once, as
+// so many, as some may have been for others. A gateway to which a publisher returns tells
+// the numbers between, too, for those who heard of none of them. That a gateway is lost is told at once, as
 // that of any publisher, of unknown size. What a gateway knows to be missing, because it
 // was beyond the limits of the border or did not come as far, is told with the next
 // message, and to everybody who listens to the group half a second later.

@@ -175,6 +175,7 @@ func (p *publisher) send(o *fanout.Outgoing, what *fanout.Content, own []wire.In
 		rs := p.Audience.Receivers(w, o.Picks, except, p.found[:0])
 		switch {
 		case len(rs) == 0 && p.Ticked:
+			p.missPicked(what.Number())
 			return nil, nil
 		case len(rs) == 0:
 			p.Tick()
@@ -194,6 +195,7 @@ func (p *publisher) send(o *fanout.Outgoing, what *fanout.Content, own []wire.In
 			rs = rs[1:]
 		}
 		p.Tree.Signer.Addressed += uint64(o.Count)
+		p.missPicked(o.Count)
 		return p.give(o, p.Sort(rs, o.Tree, p.alone[:0])), nil
 	}
 }
@@ -269,6 +271,7 @@ func (p *publisher) joins(r *fanout.Receiver, o *fanout.Outgoing) bool {
 // that is to be waited for.
 func (p *publisher) pick(w *fanout.Way, o *fanout.Outgoing, what *fanout.Content, own []wire.Interest, m mode) (lacking []*fanout.Receiver) {
 	if len(own)+len(w.Queues)+len(w.Lent) == 0 && m != tries {
+		p.picker.Gone = p.picker.Gone[:0]
 		return nil
 	}
 	room := func(r *fanout.Receiver) bool { return r.State.Gone != 0 || p.hasRoom(r, what.Size(o.Topic)) }
@@ -370,6 +373,14 @@ func (p *publisher) miss(r *fanout.Receiver, n int) {
 	r.PassBy(uint64(n))
 	r.Owed = true // for when it returns
 	p.Count(fanout.Lost, n)
+}
+
+// missPicked gives up n messages for the nodes that left the view, and were picked all the
+// same.
+func (p *publisher) missPicked(n int) {
+	for _, r := range p.picker.Gone {
+		p.miss(r, n)
+	}
 }
 
 // again is send for those who are left over. If there is another path to

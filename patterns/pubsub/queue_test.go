@@ -6,6 +6,7 @@ package pubsub_test
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -110,4 +111,43 @@ func TestWhoLeavesAQueueTakesWhatWasOnTheWay(t *testing.T) {
 		require.NoError(t, s.Close(ended))
 		require.Less(t, n.Elapsed()-begin, time.Millisecond)
 	})
+}
+
+func TestAQueueWhoseNodesAllStandStillIsToldWhatItMissed(t *testing.T) {
+	// This test stops all nodes of a queue for longer than they stay in the view, and than
+	// an idle publisher keeps a group, and publishes then: when they go on, what none of
+	// them got is told.
+	for _, members := range []int{1, 3} {
+		t.Run(fmt.Sprint(members), func(t *testing.T) {
+			t.Parallel()
+			sim.Run(t, sim.Config{Seed: 1}, func(t *testing.T, n *sim.Network) {
+				const count = 60
+				h := newHall(t, n, members+3)
+				var queue []*guest
+				for i := range members {
+					g, _ := h.enqueue(i+1, patterns.SubscribeOptions{})
+					queue = append(queue, g)
+				}
+				h.work(0, count)
+				for _, name := range h.others()[:members] {
+					n.Pause(name)
+				}
+				time.Sleep(40 * time.Second)
+				h.work(count, 2*count)
+				for _, name := range h.others()[:members] {
+					n.Resume(name)
+				}
+				time.Sleep(10 * time.Second)
+				h.work(2*count, 3*count)
+				time.Sleep(2 * time.Second)
+				got, told := 0, uint64(0)
+				for _, g := range queue {
+					got += len(g.numbers())
+					told += g.gap
+				}
+				require.Equal(t, 2*count, got)
+				require.GreaterOrEqual(t, told, uint64(count))
+			})
+		})
+	}
 }

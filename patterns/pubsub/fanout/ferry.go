@@ -66,11 +66,7 @@ func (p *Picker) Ferries(w *Way, own []wire.Interest, what *Content, picks []wir
 }
 
 func (p *Picker) ferryFor(q uint64, w *Way, own []wire.Interest, picks []wire.Pick) []wire.Pick {
-	p.candidates(q, w, own, p.Live)
-	if len(p.nodes) == 0 {
-		p.candidates(q, w, own, func(*Receiver) bool { return true })
-	}
-	if len(p.nodes) == 0 {
+	if !p.candidates(q, w, own) {
 		return picks
 	}
 	b := p.Ferry.choose(q, p.nodes, p.Self)

@@ -22,6 +22,7 @@ type Picker struct {
 	fit    []Candidate // scratch: those of nodes that have room
 	queues []uint64    // scratch
 	Ferry  Ferry
+	Gone   []*Receiver // left the view, and miss what Pick was called for: their queues have no other node
 }
 
 // Candidate is a node that a queue may pick, with the subscriptions it has there.
@@ -34,7 +35,7 @@ type Candidate struct {
 // node's own, but for those that are served and those of gateways, and says for how many of them a message had no room. lacking is the
 // members of the first queue none of which has room in its lane.
 func (p *Picker) Pick(w *Way, own []wire.Interest, served []uint64, room func(*Receiver) bool, dst []wire.Pick) (picks []wire.Pick, lacking []*Receiver, beyond int) {
-	p.queues = append(p.queues[:0], w.Queues...)
+	p.queues, p.Gone = append(p.queues[:0], w.Queues...), p.Gone[:0]
 	for _, i := range own {
 		if q := env.HashQueue(i.Pattern, i.Queue); !env.IsLent(i.Queue) && !slices.Contains(p.queues, q) {
 			p.queues = append(p.queues, q)
@@ -62,14 +63,14 @@ func (p *Picker) Pick(w *Way, own []wire.Interest, served []uint64, room func(*R
 // choose draws one that is live, or, if that has no room, one of those that have;
 // if there is none, the one that was drawn, and says who all lack room.
 func (p *Picker) choose(q uint64, w *Way, own []wire.Interest, room func(*Receiver) bool) (node uint64, lacking []*Receiver, ok bool) {
-	p.candidates(q, w, own, p.Live)
-	if len(p.nodes) == 0 {
-		p.candidates(q, w, own, func(*Receiver) bool { return true })
-	}
-	if len(p.nodes) == 0 {
+	if !p.candidates(q, w, own) {
 		return 0, nil, false
 	}
 	drawn := p.draw(p.nodes)
+	if drawn != nil && drawn.State.Gone != 0 {
+		p.Gone = append(p.Gone, drawn)
+		return 0, nil, false
+	}
 	if drawn != nil && !room(drawn) {
 		p.fit = p.fit[:0]
 		for _, c := range p.nodes {
@@ -90,11 +91,25 @@ func (p *Picker) choose(q uint64, w *Way, own []wire.Interest, room func(*Receiv
 	return drawn.Hash, nil, true
 }
 
-// candidates lists who has the queue.
-func (p *Picker) candidates(q uint64, w *Way, own []wire.Interest, usable func(*Receiver) bool) {
+// candidates lists the nodes that have the queue and are live; without any those in the
+// view; and without any those that left it: one that returns is told what it missed.
+func (p *Picker) candidates(q uint64, w *Way, own []wire.Interest) (found bool) {
+	for _, usable := range [...]func(*Receiver) bool{
+		func(r *Receiver) bool { return r.State.Gone == 0 && p.Live(r) },
+		func(r *Receiver) bool { return r.State.Gone == 0 },
+		func(*Receiver) bool { return true },
+	} {
+		if p.list(q, w, own, usable); len(p.nodes) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Picker) list(q uint64, w *Way, own []wire.Interest, usable func(*Receiver) bool) {
 	p.nodes = p.nodes[:0]
 	for _, in := range w.Interests {
-		if in.Queue == q && in.R.State.Gone == 0 && in.weight > 0 && usable(in.R) {
+		if in.Queue == q && in.weight > 0 && usable(in.R) {
 			p.nodes = append(p.nodes, Candidate{in.R, in.weight})
 		}
 	}
