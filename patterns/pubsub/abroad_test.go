@@ -5,6 +5,7 @@ package pubsub
 
 import (
 	"testing"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
@@ -56,4 +57,45 @@ func TestWhatAGatewayBringsInFrames(t *testing.T) {
 		require.Equal(t, "news.a x", got.next(t))
 		require.EqualValues(t, 1, l.dropped(env.DropYielded))
 	})
+}
+
+// gaps has what is told of each.
+type gaps chan patterns.Gap
+
+func (gaps) ServePublication(patterns.Publication) {}
+func (c gaps) ServeGap(g patterns.Gap)             { c <- g }
+
+func TestAGapBeforeAllThatAGatewayBringsIsNotOfTheGateway(t *testing.T) {
+	// This test has the first messages of a session go missing: where others' messages come
+	// in it, or nothing yet, nobody knows whose they were, and they may have been none. Those
+	// of a publisher are its own.
+	for name, c := range map[string]struct {
+		flags uint8
+		mark  bool
+		want  patterns.Gap
+	}{
+		"a gateway":   {flags: wire.FlagLent, want: patterns.Gap{Missed: 4, Reason: patterns.GapLost}},
+		"only a mark": {mark: true, want: patterns.Gap{Missed: 5, Reason: patterns.GapLost}},
+		"a publisher": {want: patterns.Gap{Missed: 4, Exact: true, From: peer.ID("gate").String(), Reason: patterns.GapLost}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			alone(t, func(t *testing.T, l *lone) {
+				got := make(gaps, 1)
+				_, err := l.Engine.Subscribe(t.Context(), "news.>", got, patterns.SubscribeOptions{})
+				require.NoError(t, err)
+				time.Sleep(env.UnsureTime + time.Second)
+				body := []byte("x")
+				if c.flags != 0 {
+					said := wire.Crossed{Carrier: 1, Stream: 1, Serial: 5, Publisher: []byte(peerOf("pub")), Network: []byte("eu")}
+					body = said.AppendTo(body)
+				}
+				if c.mark {
+					l.marks("gate", wire.PublishMark{Session: 1, Run: run1, Number: 5, Group: "news"})
+				} else {
+					l.publish("gate", single{Publish: wire.Publish{Session: 1, Run: run1, Number: 5, Flags: c.flags}, Topic: "news.a", Body: body})
+				}
+				require.Equal(t, c.want, <-got)
+			})
+		})
+	}
 }

@@ -24,7 +24,6 @@ type delivery struct {
 	mine    []wire.Pick // of the queues that this node has them for
 	out     handout     // all of it have the proxies' that want all messages of a topic
 	wrong   []bool      // of a run, if somebody asks for signatures: it does not carry one
-	lent    bool        // it is of a gateway
 }
 
 // deliver hands on messages whose turn it is. If they echo, this node published
@@ -34,7 +33,6 @@ func (d *delivery) deliver(in *incoming, echo bool) {
 		d.from, d.text = in.publisher, in.publisher.String()
 	}
 	if in.m.Flags&wire.FlagLent != 0 {
-		d.lent = true
 		d.of.abroad.deliver(in)
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -63,6 +64,8 @@ type source struct {
 	do func(step[*incoming])
 
 	subject subject // locks itself
+
+	own, lent atomic.Bool // messages of it came: of the peer itself, and of other networks
 
 	// Owned by who delivers.
 	now  incoming // what is delivered at once
@@ -399,6 +402,11 @@ func (s *source) takeGrant(g grant, certificate []byte) bool {
 func (s *source) offer(number uint32, first uint64, size int, in incoming, own bool) (kept bool) {
 	count := uint64(in.m.Count)
 	late := false
+	if in.m.Flags&wire.FlagLent != 0 {
+		s.lent.Store(true)
+	} else {
+		s.own.Store(true)
+	}
 	s.mu.Lock()
 	s.last, s.gone = s.of.Now(), false
 	r, over := s.run(number)
@@ -482,7 +490,7 @@ func (s *source) step(t step[*incoming]) {
 	case t.item != nil:
 		t.item.skip = t.skip
 		s.of.arrived(s, t.item)
-	case t.skip > 0 && !s.into.lent: // it was silent, and had nothing of others
+	case t.skip > 0 && !s.lent.Load(): // it was silent, and had nothing of others
 	default:
 		s.of.missing(s, t.gap)
 	}
