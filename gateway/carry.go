@@ -27,7 +27,8 @@ type cargo struct {
 
 // Deliver implements request.Forwarder.
 func (l *loan) Deliver(d *request.Delivery) {
-	l.used.Store(l.of.clock.Now().UnixNano())
+	now := l.of.clock.Now()
+	l.used.Store(&now)
 	t := l.way().carries(d.Origin.Networks)
 	if t == nil {
 		l.border.refused.Inc(refusedRound)

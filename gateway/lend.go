@@ -28,9 +28,9 @@ type lend struct {
 	tunnels *tunnels
 	sealed  *sealed // what is done instead where the gateway can't open it; else nil
 
-	followed atomic.Bool  // with transit: it was known once whom others lend
-	settled  atomic.Bool  // it was lent once
-	used     atomic.Int64 // when the last message came, in ns of Unix time
+	followed atomic.Bool               // with transit: it was known once whom others lend
+	settled  atomic.Bool               // it was lent once
+	used     atomic.Pointer[time.Time] // when the last message came; nil = none did
 
 	mu    sync.Mutex
 	loans map[cluster.NetworkID]*loan // guarded by mu: by the networks that the members are from

@@ -258,7 +258,7 @@ func clockFault(name string, by time.Duration, calls sign) fault {
 			a.Sees(1, "echo")
 			a.Requests("echo", "hello").Gets("hello")
 			s.strike()
-			s.relay("c", harness.ClockOff(by), harness.Flags("--seed", "10.88.0.1:7400", "--seed", "10.88.0.2:7400"))
+			s.relay("c", harness.ClockOff(s.T, by), harness.Flags("--seed", "10.88.0.1:7400", "--seed", "10.88.0.2:7400"))
 			s.relays["c"].Requests("echo", "hello", "--timeout", "3s")
 		},
 		signs: append([]sign{

@@ -47,8 +47,8 @@ func DropNames() []string { return []string{noAnswer} }
 
 // silence is what a node knows of gateways that did not say whether they lend a cluster.
 type silence struct {
-	until atomic.Int64  // until when they are given little time, in ns of Unix time
-	count atomic.Uint64 // of calls that could not be answered
+	until atomic.Pointer[time.Time] // until when they are given little time
+	count atomic.Uint64             // of calls that could not be answered
 }
 
 // borrower is a Directory that asks gateways for clusters that nobody serves here, if
@@ -117,7 +117,7 @@ func (b borrower) borrow(ctx context.Context, cluster string) (lent bool, unknow
 	}
 	clock, silence, patience := b.layers.outside.Clock, &b.layers.silence, lentTime
 	began := clock.Now()
-	if began.UnixNano() < silence.until.Load() {
+	if until := silence.until.Load(); until != nil && began.Before(*until) {
 		patience = lentShort
 	}
 	limited, cancel := overlay.WithTimeout(ctx, clock, "node.borrow", patience)
@@ -132,7 +132,8 @@ func (b borrower) borrow(ctx context.Context, cluster string) (lent bool, unknow
 	}
 	// A caller who had less time has shown nothing.
 	if now := clock.Now(); now.Sub(began) >= lentTime {
-		silence.until.Store(now.Add(quietTime).UnixNano())
+		until := now.Add(quietTime)
+		silence.until.Store(&until)
 	}
 	if ctx.Err() == nil {
 		silence.count.Add(1)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
@@ -46,7 +47,7 @@ const (
 // life says what a node takes in its present phase.
 type life struct {
 	phase atomic.Uint32
-	since atomic.Int64 // when the node was started, by its clock in nanoseconds; 0 = it was not
+	since atomic.Pointer[time.Time] // when the node was started; nil = it was not
 }
 
 // running returns why the node can't be used, if so.
@@ -140,7 +141,8 @@ func (n *Node) Start(ctx context.Context) error {
 	if err := n.start(ctx); err != nil {
 		return err
 	}
-	n.since.Store(n.outside.Clock.Now().UnixNano())
+	now := n.outside.Clock.Now()
+	n.since.Store(&now)
 	n.phase.CompareAndSwap(phaseNew, phaseRunning)
 	return nil
 }

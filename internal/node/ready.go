@@ -51,8 +51,8 @@ func (r readiness) why() error {
 // neither is one that drains.
 func (n *Node) Ready() error {
 	r := readiness{phase: n.phase.Load(), seeds: n.overlay.Search().Seeds, peers: n.overlay.Router().Size(), served: n.clusters.Status().Served}
-	if since := n.since.Load(); since != 0 {
-		r.ran = n.outside.Clock.Now().Sub(time.Unix(0, since))
+	if since := n.since.Load(); since != nil {
+		r.ran = n.outside.Clock.Now().Sub(*since)
 	}
 	return r.why()
 }

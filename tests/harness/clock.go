@@ -21,23 +21,35 @@ const (
 	clockFile = "overlay/machine.go"
 	clockLine = "func (realClock) Now() time.Time { return time.Now() }"
 
-	clockVariable = "DRILL_CLOCK_OFF" // a duration; seconds count
+	clockVariable = "DRILL_CLOCK_OFF" // a file with a duration; seconds count
 
-	wrongClock = `// Now is off by DRILL_CLOCK_OFF. The first word of a time.Time has seconds of the wall
-// clock in bits 30 to 62, while there is a monotonic reading beside them.
+	wrongClock = `// Now is off by what the file says that DRILL_CLOCK_OFF names. The first word of a
+// time.Time has seconds of the wall clock in bits 30 to 62, while there is a monotonic
+// reading beside them.
 func (realClock) Now() time.Time {
 	t := time.Now()
-	*(*uint64)(unsafe.Pointer(&t)) += drillOff << 30
+	*(*uint64)(unsafe.Pointer(&t)) += uint64(drillOff.Load()) << 30
 	return t
 }
 
-var drillOff = func() uint64 {
-	d, err := time.ParseDuration(os.Getenv("DRILL_CLOCK_OFF"))
-	if err != nil {
-		panic(err)
+var drillOff atomic.Int64
+
+func init() {
+	look := func() {
+		text, err := os.ReadFile(os.Getenv("DRILL_CLOCK_OFF"))
+		d, err2 := time.ParseDuration(string(text))
+		if err != nil || err2 != nil {
+			panic(fmt.Sprint(err, err2))
+		}
+		drillOff.Store(int64(d / time.Second))
 	}
-	return uint64(int64(d / time.Second))
-}()`
+	look()
+	go func() {
+		for ; ; time.Sleep(20 * time.Millisecond) {
+			look()
+		}
+	}()
+}`
 )
 
 // BinaryWithClock returns the path of an arke binary that has a wrong clock.
@@ -63,7 +75,7 @@ func withClock(dir string) ([]string, error) {
 	if changed == string(text) {
 		return nil, fmt.Errorf("%s has no line %q any more", clockFile, clockLine)
 	}
-	changed = strings.Replace(changed, "import (", "import (\n\t\"os\"\n\t\"unsafe\"", 1)
+	changed = strings.Replace(changed, "import (", "import (\n\t\"fmt\"\n\t\"os\"\n\t\"sync/atomic\"\n\t\"unsafe\"", 1)
 	by, list := filepath.Join(dir, "machine.go"), filepath.Join(dir, "overlay.json")
 	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{file: by}})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -35,7 +36,7 @@ type relayConfig struct {
 	on      *Machine
 	wrap    func(argv []string) []string // nil = here
 	anyPort bool                         // no --listen
-	clock   time.Duration
+	clock   string // file that says how far the wall clock is off; "" = right
 }
 
 // Seed names relays that the new one dials first.
@@ -80,7 +81,24 @@ const MachinePort = 7400
 func Unasked() RelayOption { return func(c *relayConfig) { c.anyPort = true } }
 
 // ClockOff makes the wall clock of the relay's machine wrong by so much, in seconds.
-func ClockOff(by time.Duration) RelayOption { return func(c *relayConfig) { c.clock = by } }
+// StepClock changes it.
+func ClockOff(t TB, by time.Duration) RelayOption {
+	file := filepath.Join(Folder(t), "clock")
+	step(t, file, by)
+	return func(c *relayConfig) { c.clock = file }
+}
+
+// StepClock sets the wall clock of a relay with ClockOff, which notices within 20 ms.
+func (r *Relay) StepClock(by time.Duration) {
+	r.t.Helper()
+	step(r.t, r.cfg.clock, by)
+}
+
+func step(t TB, file string, by time.Duration) {
+	t.Helper()
+	must(t, os.WriteFile(file+".new", []byte(by.String()), 0o600))
+	must(t, os.Rename(file+".new", file))
+}
 
 // Relay is one `arke relay`, over all its restarts.
 type Relay struct {
@@ -149,8 +167,8 @@ func (r *Relay) Launch() {
 	}
 	r.flags = append(r.flags, r.cfg.args...)
 	binary, env := Binary(r.t), []string(nil)
-	if r.cfg.clock != 0 {
-		binary, env = BinaryWithClock(r.t), []string{clockVariable + "=" + r.cfg.clock.String()}
+	if r.cfg.clock != "" {
+		binary, env = BinaryWithClock(r.t), []string{clockVariable + "=" + r.cfg.clock}
 	}
 	argv := slices.Concat([]string{binary}, r.cfg.verb, r.flags)
 	if r.cfg.wrap != nil {
