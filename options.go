@@ -92,8 +92,11 @@ func RelayWait(d time.Duration) AttachOption {
 
 // OnLost sets a function that is called for each message that Publish or TryPublish
 // accepted and that may not have been published. With the relay's reason it was not. With
-// ErrInterrupted the relay was lost, and may have published it before: the number of such
-// calls is an upper bound of what was lost. f must not block.
+// ErrInterrupted the session with the relay was lost, and the relay may have published it
+// before: the number of such calls is an upper bound of what was lost. They come when the
+// relay's process has ended, at the next attach, or at Close, whichever is first. Messages
+// that the same relay process did not receive are sent again, except one of more than
+// 64 KiB of which it received a part: that one is lost. f must not block.
 func OnLost(f func(error)) AttachOption {
 	return attachOption(func(o *attachOptions) { o.client.Refused = func(err error) { f(outward(err)) } })
 }

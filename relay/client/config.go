@@ -59,9 +59,13 @@ type Config struct {
 	// back, before it fails with patterns.ErrUnreachable; the call's own
 	// deadline may end it sooner. Default 2 s.
 	RelayWait time.Duration
-	// Refused, if not nil, is told of each message that Publish or TryPublish had
-	// taken and that was not published after all: why the relay refused it, or
-	// patterns.ErrInterrupted if it was lost with the relay. It must not block.
+	// Refused, if not nil, is called for each message that Publish or TryPublish
+	// accepted and that may not have been published: with the relay's reason, or
+	// with patterns.ErrInterrupted if its session was lost and the relay may have
+	// published it. Those calls come when the relay's process has ended, at the next
+	// attach, or at Close. Messages that the same process did not receive are sent
+	// again, except one in fragments of which it acknowledged some: the session no
+	// longer has those. It must not block.
 	Refused func(err error)
 	// Seam is what the simulator puts in place of time, chance, workers and the
 	// socket. Default: the real ones.
