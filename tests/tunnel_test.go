@@ -354,7 +354,7 @@ func TestForwardWarnsWhenOthersCanReachIt(t *testing.T) {
 	require.NotContains(t, quiet.Log(), "warning")
 	require.Regexp(t, `^127\.0\.0\.1:`, start("--listen", ":0").Said(), "without a host")
 	open := start("--listen", "0.0.0.0:0")
-	open.Tells("warning: " + open.Said() + " is not loopback: whoever reaches it uses svc without a key")
+	open.Tells("warning: " + open.Said() + " is not loopback: every program that reaches it can use svc without a key")
 	require.Regexp(t, `^0\.0\.0\.0:`, open.Said())
 	a.Does("forward", "svc", "--listen", quiet.Said()).Ends(1).Says("in use", "choose another address")
 }

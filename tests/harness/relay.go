@@ -36,7 +36,7 @@ type relayConfig struct {
 	on      *Machine
 	wrap    func(argv []string) []string // nil = here
 	anyPort bool                         // no --listen
-	clock   string // file that says how far the wall clock is off; "" = right
+	clock   string                       // file that says how far the wall clock is off; "" = right
 }
 
 // Seed names relays that the new one dials first.

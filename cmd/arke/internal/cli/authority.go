@@ -31,10 +31,10 @@ func authorityCommand(a App) *cobra.Command {
 		Short: "Issue and revoke the certificates of an issued network's nodes",
 		Long: `Issue and revoke the certificates of an issued network's nodes.
 
-In a shared network whoever holds the network file is in. In an issued one a node
-also needs a certificate, which says what it is called and what it may do. The key
-that signs them, the authority, is never on a node. A network moves from the one kind
-to the other while it runs:
+In a shared network every holder of the network file is admitted. In an issued one a
+node also needs a certificate with its name and its rights. The key that signs
+certificates, the authority, is never on a node. A running network moves from one kind
+to the other:
 
   1. arke authority init                    makes the key, and prints a line
   2. add the line, with "optional", to the network file of every node
@@ -200,9 +200,9 @@ func authorityRenewCommand(a App) *cobra.Command {
 	var old string
 	cmd := &cobra.Command{
 		Use:   "renew",
-		Short: "Make a certificate anew, with another time",
-		Long: `Make a certificate anew, with the same name and rights and another time. Without --out
-the file is replaced. A relay reads it again on SIGHUP, and its links stay.`,
+		Short: "Extend a certificate",
+		Long: `Make a certificate with the same name and rights, and a later expiry. Without --out
+the file is replaced. SIGHUP makes a relay reload it; its links stay.`,
 		Example: "  arke authority renew --authority authority.key --certificate web-1.cert",
 	}
 	s.declare(cmd)
@@ -241,11 +241,11 @@ func authorityRevokeCommand(a App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "revoke",
-		Short: "Take certificates back, or exclude nodes",
-		Long: `Take certificates back, or exclude nodes: they are added to the list in a file, which
-is made if there is none and has a larger number each time. Give the list to any relay
-by --revocations (SIGHUP has it read again). All nodes have it within seconds, and end
-their links. Keep the file: a list counts whole.`,
+		Short: "Revoke certificates, or exclude nodes",
+		Long: `Revoke certificates, or exclude nodes. The command adds them to the list in a file,
+creates the file if there is none, and increases the list's number. Give the list to any
+relay with --revocations (SIGHUP reloads it). Within seconds all nodes have it and end
+their links. Keep the file: a list replaces older ones as a whole.`,
 		Example: `  arke authority revoke --authority authority.key --list revocations --peer 12D3KooW...
   arke authority revoke --authority authority.key --list revocations --certificate web-1.cert`,
 	}

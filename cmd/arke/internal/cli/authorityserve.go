@@ -41,11 +41,10 @@ func authorityDelegateCommand(a App) *cobra.Command {
 		Short: "Make a key that renews certificates, for 'arke authority serve'",
 		Long: `Make a key that renews certificates, for 'arke authority serve'.
 
-Who has it can give certificates more time, if they were signed with --renew-for, for
-as long as that says and until the delegation ends. It can't make a certificate, and
-can't give a node other rights. So the authority's own key stays off the network. If
-the issuer's key is stolen, 'arke authority revoke --serial NUMBER' takes back all
-that was renewed with it.`,
+Its holder can extend certificates that were signed with --renew-for, within that time
+and until the delegation ends. It can't make a certificate or change rights, so the
+authority's own key stays off the network. If the issuer's key is stolen, 'arke authority
+revoke --serial NUMBER' revokes everything that was renewed with it.`,
 		Example: "  arke authority delegate --authority authority.key --out issuer.key",
 	}
 	f := cmd.Flags()

@@ -24,11 +24,11 @@ type certificateFlags struct {
 }
 
 func (c *certificateFlags) declare(f *pflag.FlagSet) {
-	f.StringVar(&c.certificate, "certificate", "", "this node's certificate `FILE`, from 'arke authority sign'; SIGHUP has it read again")
+	f.StringVar(&c.certificate, "certificate", "", "this node's certificate `FILE`, from 'arke authority sign'; SIGHUP reloads it")
 	if c.issues {
-		f.StringVar(&c.issuer, "issuer", "", "the `FILE` with the key that renews certificates, from 'arke authority delegate'; SIGHUP has it read again")
+		f.StringVar(&c.issuer, "issuer", "", "the `FILE` with the key that renews certificates, from 'arke authority delegate'; SIGHUP reloads it")
 	}
-	f.StringVar(&c.revocations, "revocations", "", "a `FILE` of revocations, from 'arke authority revoke', to tell all nodes; SIGHUP has it read again")
+	f.StringVar(&c.revocations, "revocations", "", "a `FILE` of revocations, from 'arke authority revoke', to tell all nodes; SIGHUP reloads it")
 }
 
 // any says whether there are files to read again.

@@ -36,25 +36,25 @@ const gatewayKeys = `The file is YAML:
     - cluster: geo
       from: eu
       to: us
-      as: geo                  # what it is called there; default: the same
-      priority: 100            # of several networks the lowest first; 1 to 255
-      transit: false           # true: also what others lend to eu
-      reseal: true             # this gateway may open what crosses; or
-      # finding-key-file: geo.finding    it finds the members, and passes all on unopened
+      as: geo                  # its name there; default: the same
+      priority: 100            # among several networks the lowest first; 1 to 255
+      transit: false           # true: also clusters that other gateways lend to eu
+      reseal: true             # this gateway may decrypt the traffic; or
+      # finding-key-file: geo.finding    it finds the members, and passes traffic on sealed
       messages-per-second: 0   # limits, 0 = none; also bytes-per-second,
       in-flight: 4096          # and tunnels (1024)
     - topic: quotes.>          # a pattern whose first word is a name
       from: eu
       to: us
-      as: rates                # what the first word is called there; default: the same
+      as: rates                # the first word there; default: the same
       reseal: true
       messages-per-second: 0   # limits, 0 = none; also bytes-per-second
 
 A cluster that ends with * is a pattern: with 'cluster: geo.*' and 'as: eu-geo.*' the
-cluster geo.maps of eu is eu-geo.maps in us, as soon as somebody there asks for it.
-Nothing else crosses. What crosses this gateway opens and seals again, so it says
-reseal: true for each of them. A cluster with a key of its own can cross unopened: give the
-gateway its finding key, that 'arke keygen --finding-key-of FILE' makes, in place of that.`
+cluster geo.maps of eu is eu-geo.maps in us, from the first request for it on.
+Nothing else crosses. This gateway decrypts and re-encrypts traffic; acknowledge that with
+reseal: true for each crossing. A cluster with a key of its own can cross sealed: give the
+gateway its finding key instead, from 'arke keygen --finding-key-of FILE'.`
 
 func gatewayCommand(a App) *cobra.Command {
 	var file gatewayFile

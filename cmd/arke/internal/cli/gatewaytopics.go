@@ -81,7 +81,7 @@ func writeTopics(t table, s *gateway.Status) {
 	t.row("TOPIC", "FROM", "TO", "AS", "STATE", "MESSAGES", "BYTES", "MISSED", "REFUSED")
 	for i := range s.Topics {
 		x := &s.Topics[i]
-		state := "nobody listens in " + x.To
+		state := "no subscribers in " + x.To
 		switch {
 		case x.Error != "":
 			state = "failing: " + x.Error

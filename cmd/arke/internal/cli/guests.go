@@ -31,11 +31,11 @@ type guestFlags struct {
 
 func (g *guestFlags) declare(f *pflag.FlagSet) {
 	f.StringArrayVar(&g.tokenFiles, "token-file", nil, "the `[NAME=]FILE` with a token that programs prove at --client-listen, at least 16 bytes; may be repeated (default $ARKE_TOKEN)")
-	f.StringVar(&g.mode, "socket-mode", "", "the socket's `MODE`, like 0660 (default 0600, or what those need who may attach)")
+	f.StringVar(&g.mode, "socket-mode", "", "the socket's `MODE`, like 0660 (default 0600, or what the permitted users need)")
 	f.StringVar(&g.group, "socket-group", "", "the `GROUP` of the socket, whose members may attach")
 	f.StringArrayVar(&g.users, "allow-user", nil, "a `USER` whose programs may attach, or 'anyone'; may be repeated")
 	f.StringArrayVar(&g.groups, "allow-group", nil, "a `GROUP` whose members' programs may attach; may be repeated")
-	f.StringVar(&g.policy, "policy", "", "the `FILE` that says who may serve, call, publish, and subscribe what: see 'arke policy'; SIGHUP reads it again")
+	f.StringVar(&g.policy, "policy", "", "the `FILE` with the rights of programs: see 'arke policy'; SIGHUP reloads it")
 }
 
 // guests are whose programs a relay takes, and what they may do.

@@ -99,12 +99,12 @@ func keyRotateCommand(a App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate",
 		Short: "Add a new key to a file, and give the old ones an end",
-		Long: `Add a new random key, valid from now on, to a file of keys, and have the old
-ones end after the overlap. The file is replaced at once and keeps its mode.
+		Long: `Add a new random key, valid from now on, to a file of keys, and let the old
+ones expire after the overlap. The file is replaced at once and keeps its mode.
 
-With --overlap 0 the old keys are taken out: who has the new file and who has
-not do not talk any more. That excludes at once whoever has only the old file,
-and interrupts what is under way until all have the new one.`,
+With --overlap 0 the old keys are removed: nodes with the new file and nodes
+without it no longer talk. That excludes at once every holder of only the old
+file, and interrupts traffic until all nodes have the new one.`,
 		Example: `  arke key rotate --key-file home.key
   arke key rotate --key-file vault.key --cluster vault --overlap 1h`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -122,7 +122,7 @@ and interrupts what is under way until all have the new one.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.Stdout, "%s: key version %d; bring the file to all who have the old one, and send their relays SIGHUP\n", k.file, fresh.Version)
+			_, err = fmt.Fprintf(a.Stdout, "%s: key version %d; copy the file to every machine that has the old one, and send their relays SIGHUP\n", k.file, fresh.Version)
 			return err
 		},
 	}
@@ -190,8 +190,8 @@ func keyBanCommand(a App) *cobra.Command {
 tells all nodes: they end their links to the peer, drop its leases and refuse
 it, within seconds.
 
-Whoever holds the file can come back under another peer id: only 'arke key
-rotate' excludes somebody for good.`,
+A holder of the file can return under another peer id: only 'arke key rotate'
+excludes it for good.`,
 		Example: `  arke key ban --key-file home.key 12D3KooWGj6zC9DmgShoCzcYmUGGTuCcEQvE2UaCpvK4cPnAmnTz
   arke key ban --lift --key-file home.key 12D3KooWGj6zC9DmgShoCzcYmUGGTuCcEQvE2UaCpvK4cPnAmnTz`,
 		Args: positional(1, 1),

@@ -31,14 +31,14 @@ Whoever holds the file can join the network, so treat it as a secret. With
 user or to root, with the mode 0600 or 0400, or 0440 if the group is one of the
 relay's. Without --out the file goes to standard output.
 
-With --cluster it is the key file of one cluster: only who holds it can serve
-the cluster, call it, or read what is sent to it. Members and callers name it
+With --cluster it is the key file of one cluster: only its holders can serve
+the cluster, call it, or read its messages. Members and callers name it
 with --cluster-key-file. A cluster topic:NAME is all topics whose first word is
 NAME.
 
 With --finding-key-of it is the finding key of a cluster that has a key file: a gateway
 that holds it finds the members and lends them to another network, and can't call, serve
-or read the cluster. Make it anew when the key file is another one.`,
+or read the cluster. Make a new one when the key file has changed.`,
 		Example: `  arke keygen --network home --out home.key
   arke keygen --cluster vault --out vault.key
   arke keygen --finding-key-of vault.key --out vault.finding

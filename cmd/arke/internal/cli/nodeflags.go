@@ -36,11 +36,11 @@ func (n *nodeFlags) declare(f *pflag.FlagSet) {
 	f.StringArrayVar(&n.clusterKeys, "cluster-key-file", nil, "a `FILE` with keys of one cluster, for all programs of this relay, made by 'arke keygen --cluster'; may be repeated")
 	f.BoolVar(&n.sealAlways, "seal-always", false, "encrypt end to end also for clusters without keys of their own; all relays of the network should agree")
 	f.StringArrayVar(&n.listen, "listen", nil, "`MULTIADDR` to listen on, like /ip4/0.0.0.0/tcp/7400; may be repeated")
-	f.StringArrayVar(&n.advertise, "advertise", nil, "`MULTIADDR` at which others reach this relay, if that is another one; may be repeated")
+	f.StringArrayVar(&n.advertise, "advertise", nil, "`MULTIADDR` to announce to other nodes, if different from --listen; may be repeated")
 	f.StringArrayVar(&n.seeds, "seed", nil, "`ADDR` of a node of the network, a multiaddr or HOST:PORT; may be repeated")
 	n.certificates.declare(f)
 	f.StringVar(&n.dataDir, "data-dir", "", "directory for the node's key and its remembered peers")
-	f.StringVar(&n.name, "name", "", "what people call this relay, in the logs and the status of others; at most 64 bytes (default: the host's name)")
+	f.StringVar(&n.name, "name", "", "this relay's name in the logs and the status of other nodes; at most 64 bytes (default: the host's name)")
 	f.StringVar(&n.zone, "zone", "", "where this relay is; callers prefer members of their own zone")
 	f.BoolVar(&n.noMDNS, "no-mdns", false, "do not look for peers on the local network")
 }

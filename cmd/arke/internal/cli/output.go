@@ -151,7 +151,7 @@ const named = 5
 // or the like.
 func incomplete(cluster, did string, count int, missing []patterns.Missing, of nodeNames) error {
 	if len(missing) == 0 {
-		return ended(patterns.OutcomeUnreachable, "%d members of %s %s, but there may be others: not everybody who knows them could be asked; try again",
+		return ended(patterns.OutcomeUnreachable, "%d members of %s %s, but there may be more: not all anchors could be asked; try again",
 			count, cluster, did)
 	}
 	var names []string

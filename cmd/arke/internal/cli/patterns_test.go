@@ -85,7 +85,7 @@ func TestSurveyTellsWhoAnsweredAndWhoIsMissing(t *testing.T) {
 		"all refuse":     {[]patterns.SurveyReply{refusal}, nil, true, 2, "", "every member of geo refused (1)"},
 		"one is late":    {[]patterns.SurveyReply{reply}, []patterns.Missing{late, lost}, false, 6, "21 degrees\n", "1 of 3 members of geo answered; missing: m3 of p3: deadline, m4 of shed (p4): interrupted"},
 		"one is lost":    {nil, []patterns.Missing{lost}, false, 7, "", "0 of 1 members"},
-		"list not whole": {[]patterns.SurveyReply{reply}, nil, false, 5, "21 degrees\n", "there may be others"},
+		"list not whole": {[]patterns.SurveyReply{reply}, nil, false, 5, "21 degrees\n", "there may be more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, asJSON := range []bool{false, true} {
@@ -170,12 +170,12 @@ func TestSubscriptionIsPrinted(t *testing.T) {
 func TestGapsAreToldForWhatTheyAre(t *testing.T) {
 	// This test checks that nobody is told a number that is not known.
 	for says, g := range map[string]patterns.Gap{
-		"1 message is missing here":                                {Missed: 1, Exact: true},
-		"2 messages are missing here":                              {Missed: 2, Exact: true},
-		"at most 1 messages are missing here":                      {Missed: 1},
-		"messages may be missing here, nobody knows how many":      {},
-		"1 message of p is missing here":                           {Missed: 1, Exact: true, From: "p"},
-		"messages of p may be missing here, nobody knows how many": {From: "p"},
+		"1 message is missing here":                                  {Missed: 1, Exact: true},
+		"2 messages are missing here":                                {Missed: 2, Exact: true},
+		"at most 1 messages are missing here":                        {Missed: 1},
+		"messages may be missing here, their number is unknown":      {},
+		"1 message of p is missing here":                             {Missed: 1, Exact: true, From: "p"},
+		"messages of p may be missing here, their number is unknown": {From: "p"},
 	} {
 		require.Equal(t, says, missingHere(g, nil))
 	}

@@ -28,8 +28,8 @@ func policyCommand(a App) *cobra.Command {
 	var flags policyFlags
 	cmd := &cobra.Command{
 		Use:   "policy FILE [VERB NAME]",
-		Short: "Check a relay's policy, or ask it who may do what",
-		Long: `Check a relay's policy, or ask it who may do what. A policy is a file with one
+		Short: "Check a relay's policy, or query a decision",
+		Long: `Check a relay's policy, or query a decision. A policy is a file with one
 rule a line. What no rule allows is refused:
 
   # who        may  verbs            names
@@ -41,7 +41,7 @@ rule a line. What no rule allows is refused:
 The verbs are serve, call (requests, surveys, pushes, broadcasts, tunnels, and the
 list of members), publish, and subscribe. In a name * stands for one word, and > at
 the end for the rest, but neither for $status or $members. 'arke relay --policy FILE'
-keeps to the policy, and reads it again on SIGHUP.
+enforces the policy, and reloads it on SIGHUP.
 
 ` + exits("the policy makes sense, and allows it", end{patterns.OutcomeUnauthorized, "it does not allow it"}),
 		Example: `  arke policy /etc/arke/policy
@@ -49,8 +49,8 @@ keeps to the policy, and reads it again on SIGHUP.
 		Args: positional(1, 3, "FILE"),
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.user, "user", "", "the `USER` who asks, with all of its groups")
-	f.StringArrayVar(&flags.groups, "group", nil, "a `GROUP` of who asks, instead of those; may be repeated")
+	f.StringVar(&flags.user, "user", "", "the `USER` of the program, with all of its groups")
+	f.StringArrayVar(&flags.groups, "group", nil, "a `GROUP` of the program, instead of the user's; may be repeated")
 	f.StringVar(&flags.token, "token", "", "the `NAME` of the token that was proven")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		p, err := readPolicy(args[0])

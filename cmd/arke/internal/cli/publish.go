@@ -28,8 +28,8 @@ func publishCommand(a App) *cobra.Command {
 	var flags publishFlags
 	cmd := &cobra.Command{
 		Use:   "publish TOPIC (BODY | @FILE | -)",
-		Short: "Send messages to whoever subscribes to a topic",
-		Long: `Send messages to whoever subscribes to a topic. A topic is words joined by
+		Short: "Send messages to the subscribers of a topic",
+		Long: `Send messages to the subscribers of a topic. A topic is words joined by
 dots.
 
 BODY is the message. @FILE or --file FILE reads it from a file. Write @@ for
@@ -37,10 +37,10 @@ text that begins with @. With - each line of standard input is a message, in
 order, without its end of line. The command ends when the last message is on
 its way to the nodes of the subscribers.
 
-If nobody listens, standard error says so. With --need N that is a failure:
-the command ends at the first message that fewer than N nodes acknowledge. It is
-"no_members" if all that listen have answered. It is "interrupted" or "deadline"
-if others may have the message.
+If a topic has no subscribers, standard error says so. With --need N that is a
+failure: the command ends at the first message that fewer than N nodes acknowledge,
+with "no_members" if all subscribing nodes have answered, and with "interrupted" or
+"deadline" if further nodes may have the message.
 
 ` + exits("all are on their way", append([]end{{patterns.OutcomeNoMembers, "fewer than --need nodes acknowledged a message"}},
 			usual(patterns.OutcomeInterrupted, patterns.OutcomeUnreachable, patterns.OutcomeDeadline, patterns.OutcomeUnauthorized, patterns.OutcomeTooLarge, patterns.OutcomeTooMany)...)...),
@@ -84,7 +84,7 @@ func runPublish(ctx context.Context, a App, topic string, next func() ([]byte, e
 		err = p.run(ctx, c)
 	}
 	if p.unheard > 0 && err == nil {
-		fmt.Fprintf(a.Stderr, "arke: nobody listens to %s: %s\n", topic, p.lost())
+		fmt.Fprintf(a.Stderr, "arke: no subscribers of %s: %s\n", topic, p.lost())
 	}
 	if flags.asJSON {
 		return tellPublished(a, p, err)
@@ -126,11 +126,11 @@ type publishing struct {
 func (p *publishing) lost() string {
 	switch {
 	case p.sent == 1:
-		return "the message went to nobody"
+		return "the message had no receiver"
 	case p.unheard == p.sent:
-		return fmt.Sprintf("all %d messages went to nobody", p.sent)
+		return fmt.Sprintf("all %d messages had no receiver", p.sent)
 	}
-	return fmt.Sprintf("%d of %d messages went to nobody", p.unheard, p.sent)
+	return fmt.Sprintf("%d of %d messages had no receiver", p.unheard, p.sent)
 }
 
 func (p *publishing) run(ctx context.Context, m patterns.Messenger) error {
@@ -226,13 +226,13 @@ again.
 Where messages are missing, standard error says how many. With --json it is an
 object: "missed" is the number, "exact" says whether the number is exact, and
 "reason" is slow (this program), lane, lost, relay, publisher or unsigned. A number
-that is not exact is an upper bound, and 0 then means that nobody knows.
+that is not exact is an upper bound; 0 means unknown.
 
-With --signed a message counts only with a signature of the node that published it,
-which the relay checks; others are missing. Publishers sign as long as somebody asks.
+With --signed, unsigned messages are reported as missing; the relay verifies
+signatures. Publishers sign only while a subscription demands it.
 
 With --queue each message goes to one subscriber of the group. If that one ends
-by --count, the messages that it has not printed go to nobody. Standard error
+by --count, the messages that it has not printed are lost. Standard error
 says how many.
 
 ` + exits("ended by a signal or by --count", staying("what waited was not printed in time after the signal", "too many subscriptions or clients")...),
@@ -281,7 +281,7 @@ func runSubscribe(a App, cmd *cobra.Command, pattern string, flags subscribeFlag
 		return fmt.Errorf("some messages of %s were not printed: %w", pattern, err)
 	}
 	if p.surplus > 0 && flags.queue != "" {
-		fmt.Fprintf(a.Stderr, "arke: %s more had come for this subscriber of the queue and go to nobody\n", plural.Of(p.surplus, "message"))
+		fmt.Fprintf(a.Stderr, "arke: %s more had arrived for this subscriber of the queue and are lost\n", plural.Of(p.surplus, "message"))
 	}
 	return nil
 }
@@ -361,7 +361,7 @@ func missingHere(g patterns.Gap, names nodeNames) string {
 	case g.Missed > 0:
 		return fmt.Sprintf("at most %d messages%s are missing here", g.Missed, of)
 	}
-	return "messages" + of + " may be missing here, nobody knows how many"
+	return "messages" + of + " may be missing here, their number is unknown"
 }
 
 func (p *printer) over() bool {

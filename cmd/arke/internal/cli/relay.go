@@ -523,14 +523,14 @@ func membersCommand(a App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "members CLUSTER",
-		Short: "List who serves a cluster now",
-		Long: `List who serves a cluster now, as its callers on this machine see it.
+		Short: "List the members of a cluster",
+		Long: `List the members of a cluster, as its callers on this machine see it.
 
 A state other than live means that callers leave the member out for a while. A node
 has the name that it has given itself, as far as this relay knows, and the end of
 its peer id; --json shows all of it.
 
-` + exits("there are some", append([]end{{patterns.OutcomeNoMembers, "nobody serves it"}},
+` + exits("there are some", append([]end{{patterns.OutcomeNoMembers, "no member"}},
 			usual(patterns.OutcomeUnreachable, patterns.OutcomeUnauthorized, patterns.OutcomeTooMany)...)...),
 		Example: `  arke members zones
   arke members zones --json | jq -r .peer`,

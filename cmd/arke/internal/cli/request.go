@@ -226,7 +226,7 @@ and --raw=false.
 ` + bodyHelp + `
 
 With --json the command prints one object for each answer. The last object says
-whether the survey was "complete", the number of "replies", and who is "missing"
+whether the survey was "complete", the number of "replies", and the "missing" members
 and why.
 
 ` + exits("everybody has answered, with a reply or a refusal", calls(end{patterns.OutcomeRemoteError, "all refused"},

@@ -403,7 +403,7 @@ func runForward(a App, cmd *cobra.Command, cluster string, flags forwardFlags) e
 	}
 	addr := l.Addr().(*net.TCPAddr)
 	if !addr.IP.IsLoopback() {
-		fmt.Fprintf(a.Stderr, "arke: warning: %s is not loopback: whoever reaches it uses %s without a key\n", addr, cluster)
+		fmt.Fprintf(a.Stderr, "arke: warning: %s is not loopback: every program that reaches it can use %s without a key\n", addr, cluster)
 	}
 	f := tcp.NewForwarder(tcp.ForwardConfig{Listener: l.(*net.TCPListener), Cluster: cluster, Opener: c, Log: log})
 	fmt.Fprintf(a.Stdout, "arke forward ready %s\n", addr)
