@@ -341,7 +341,7 @@ func (e *Engine) passAll(p *publisher, in *incoming, o *fanout.Outgoing, c *fano
 	if c.Messages != nil {
 		in.m.Messages, in.m.Count, in.m.Named = c.Messages, c.Count, 1
 	}
-	if unseal(e.base, in, within{}) {
+	if unseal(e.base, in, within{}) && e.roots.admit(in, e.base.Self) {
 		in.picks = o.Picks
 		e.roots.deliver(in)
 	}
