@@ -247,10 +247,13 @@ type PublishOption func(*publishOptions)
 type publishOptions struct{ inner []patterns.PublishOption }
 
 // Confirm sets nodes to the number of nodes that acknowledged the message: 0 and no error
-// say that nobody listens. Publish waits for each node that listens, and sends to each
+// say that no node listens that is counted. Publish waits for each node that listens, and sends to each
 // directly. If Publish returns ErrInterrupted or a DeadlineError, nodes is what is certain,
-// and further nodes may have the message. A node whose matching patterns all begin with a
-// wildcard is not counted. TryPublish does not confirm.
+// and further nodes may have the message. A gateway counts as one node for all behind it, and
+// acknowledges that it has the message. Another node than the publisher's own, or its relay's,
+// whose matching patterns all begin with a wildcard is not counted, though it gets the
+// message: with such subscriptions 0 does not say that nobody listens. TryPublish does not
+// confirm.
 func Confirm(nodes *int) PublishOption {
 	return func(o *publishOptions) { o.inner = append(o.inner, patterns.Confirm(nodes)) }
 }
