@@ -352,7 +352,7 @@ func (e *Engine) passAll(p *publisher, in *incoming, o *fanout.Outgoing, c *fano
 func (e *Engine) missing(s *source, n uint64) {
 	e.base.Drops.Add(env.DropGap, n)
 	from, exact := s.text, true
-	if s.lent.Load() || !s.own.Load() { // of several publishers, and it may have been no message
+	if s.carries.unclear() { // of several publishers, and it may have been no message
 		from, exact = "", false
 	}
 	switch {
