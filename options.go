@@ -245,11 +245,13 @@ type PublishOption func(*publishOptions)
 
 type publishOptions struct{ inner []patterns.PublishOption }
 
-// Confirm sets nodes to the number of nodes that acknowledged the message: 0 without an
-// error means that no node subscribes. Publish waits for each node that listens, and sends to each
-// directly. If Publish returns ErrInterrupted or a DeadlineError, nodes is what is certain,
-// and further nodes may have the message. A node whose matching patterns all begin with a
-// wildcard is not counted. TryPublish does not confirm.
+// Confirm sets nodes to the number of nodes that acknowledged the message. Publish waits for
+// each subscribing node, and sends to each directly. If Publish returns ErrInterrupted or a
+// DeadlineError, further nodes may have the message. A gateway counts as one node for all
+// behind it, and acknowledges that it has the message. A node other than the publisher's own,
+// or its relay's, whose matching patterns all begin with a wildcard gets the message, but is
+// not counted: with such subscriptions 0 does not mean that there are none. TryPublish does
+// not confirm.
 func Confirm(nodes *int) PublishOption {
 	return func(o *publishOptions) { o.inner = append(o.inner, patterns.Confirm(nodes)) }
 }

@@ -114,8 +114,9 @@ func Origin(n uint64) PublishOption {
 
 // Confirm has nodes filled with how many nodes with a matching subscription acknowledged
 // the message, this one included. Publish waits for them. If it returns ErrInterrupted or a
-// DeadlineError, further nodes may have the message. A node whose matching patterns all begin
-// with a wildcard is not counted. TryPublish does not confirm.
+// DeadlineError, further nodes may have the message. A gateway is one node for all behind it.
+// Another node than this one whose matching patterns all begin with a wildcard is not counted,
+// though it gets the message. TryPublish does not confirm.
 func Confirm(nodes *int) PublishOption {
 	return func(o *PublishOptions) { o.Confirm = nodes }
 }

@@ -415,7 +415,7 @@ func TestPublishingToNobodyIsTold(t *testing.T) {
 	// makes it a failure, and that a negative number is a message.
 	scenario(t)
 	a, b := together(harness.NewNetwork(t))
-	a.Does("publish", "sea.level", "-5").Ends(0).Says("no subscribers of sea.level", "had no receiver")
+	a.Does("publish", "sea.level", "-5").Ends(0).Says("sea.level: no node acknowledged the message", "wildcard")
 	a.Does("publish", "sea.level", "-5", "--need", "1").Ends(3).Says("0 nodes took message 1 of sea.level", "arke subscribe sea.level")
 	listener := harness.Command{Args: []string{"subscribe", "sea.*", "--raw=false", "--socket", b.Socket()}}.Start(t, "arke subscribe ready")
 	a.Does("publish", "sea.level", "-5", "--need", "1").Gets("")

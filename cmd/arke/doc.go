@@ -137,5 +137,5 @@
 // the list. arke survey and arke broadcast end with 0 if nobody is missing, else with
 // the status of the first missing member; a survey that every member refuses ends with
 // 2. arke tunnel ends with 2 if the member reset the tunnel, and with 7 if its node was
-// lost. arke publish says when nobody listens, and fails then with --need 1.
+// lost. arke publish says when no node acknowledges, and fails then with --need 1.
 package main

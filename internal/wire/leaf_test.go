@@ -255,6 +255,12 @@ func leafFrames() []leafVector {
 			}, leafHello,
 		},
 		{
+			"client: hello, version 1, asks what became of its former session 7, which it has ended", ctl, wire.KindHello,
+			&wire.LeafHello{
+				MinVersion: 1, MaxVersion: 1, Instance: sixteen(0x10), Leaf: sixteen(0xa0), Session: 7, Received: wire.UnknownCounts(), Name: "geo",
+			}, leafHello,
+		},
+		{
 			"client: hello, version 1, feature 16, fresh, with two keys of cluster \"geo\": version 1, 32 bytes 11, until 2026-08-01 12:00:00 UTC, and version 2, 32 bytes 22, from then on", ctl, wire.KindHello,
 			&wire.LeafHello{
 				MinVersion: 1, MaxVersion: 1, Features: wire.FeatureKeys, Instance: sixteen(0x10), Name: "py",
@@ -271,6 +277,10 @@ func leafFrames() []leafVector {
 				Registrations: 64, Subscriptions: 4096, Calls: 4096, CallBytes: 64 << 20,
 				LaneBytes: [4]uint32{1 << 20, 8 << 20, 8 << 20, 64 << 20}, Peer: "12D3KooWpeer", Name: "arke",
 			}, relayHello,
+		},
+		{
+			"relay: hello, version 1, session 8, and nothing is known of the former one", ctl, wire.KindHello,
+			&wire.RelayHello{Version: 1, Instance: sixteen(0x20), Leaf: sixteen(0xa0), Session: 8, Received: wire.UnknownCounts(), Name: "arke"}, relayHello,
 		},
 		{"relay: goodbye, no version in common", ctl, wire.KindGoodbye, &wire.LeafGoodbye{Code: wire.EndVersion, Text: "this relay speaks 2 to 3"}, goodbye},
 		{"both: goodbye, it is going away, after 9, 8, 7 and 6 frames were looked at", ctl, wire.KindGoodbye, &wire.LeafGoodbye{Code: wire.EndShutdown, Handled: &wire.Counts{9, 8, 7, 6}}, goodbye},

@@ -209,6 +209,14 @@ func TestPathLostVectors(t *testing.T) {
 	})
 }
 
+// TestPublishAskVectors proves the layout of questions behind a publication in both
+// directions.
+func TestPublishAskVectors(t *testing.T) {
+	checkVectors(t, "publishask.txt", wire.DecodePublishAsk, func(m *wire.PublishAsk, dst []byte) []byte { return m.AppendTo(dst) }, func(t *testing.T, v vector, _ wire.PublishAsk) wire.PublishAsk {
+		return wire.PublishAsk{ID: v.number(t, "id", 64)}
+	})
+}
+
 // TestPublicationsCostNoAllocation proves the cost of the hot path.
 func TestPublicationsCostNoAllocation(t *testing.T) {
 	m := wire.Publish{Session: 1, Run: 1, Number: 1}
@@ -268,4 +276,9 @@ func FuzzDecodePublishMark(f *testing.F) {
 // FuzzDecodePathLost proves the same for lost paths.
 func FuzzDecodePathLost(f *testing.F) {
 	fuzzDecoder(f, "pathlost.txt", wire.DecodePathLost, (*wire.PathLost).AppendTo)
+}
+
+// FuzzDecodePublishAsk proves the same for questions behind a publication.
+func FuzzDecodePublishAsk(f *testing.F) {
+	fuzzDecoder(f, "publishask.txt", wire.DecodePublishAsk, func(m *wire.PublishAsk, dst []byte) []byte { return m.AppendTo(dst) })
 }

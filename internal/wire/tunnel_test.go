@@ -19,6 +19,10 @@ var tunnelLayouts = map[string]func(b []byte) (m any, again []byte, err error){
 	"credit": layout(wire.DecodeTunnelCredit),
 	"end":    layout(wire.DecodeTunnelEnd),
 	"reset":  layout(wire.DecodeTunnelReset),
+	"read": func(b []byte) (any, []byte, error) {
+		read, err := wire.DecodeTunnelRead(b, wire.FlagClosed)
+		return read, wire.AppendTunnelRead(nil, read), err
+	},
 }
 
 // layout is a decoder and its encoder.
@@ -44,6 +48,7 @@ func TestTunnelVectors(t *testing.T) {
 			"data":   wire.TunnelData{ID: id, Flags: flags, Payload: v.hex(t, "payload")},
 			"credit": wire.TunnelCredit{ID: id, Flags: flags, Total: v.number(t, "total", 64), Seal: v.hex(t, "seal")},
 			"end":    wire.TunnelEnd{ID: id, Flags: flags, Payload: v.hex(t, "payload")},
+			"read":   v.number(t, "total", 64),
 			"reset": wire.TunnelReset{
 				ID: id, Flags: flags, Cause: wire.TunnelCause(v.number(t, "cause", 8)),
 				Code: uint32(v.number(t, "code", 32)), Text: v.text("text"),

@@ -341,7 +341,7 @@ func (e *Engine) passAll(p *publisher, in *incoming, o *fanout.Outgoing, c *fano
 	if c.Messages != nil {
 		in.m.Messages, in.m.Count, in.m.Named = c.Messages, c.Count, 1
 	}
-	if unseal(e.base, in, within{}) {
+	if unseal(e.base, in, within{}) && e.roots.admit(in, e.base.Self) {
 		in.picks = o.Picks
 		e.roots.deliver(in)
 	}
@@ -352,7 +352,7 @@ func (e *Engine) passAll(p *publisher, in *incoming, o *fanout.Outgoing, c *fano
 func (e *Engine) missing(s *source, n uint64) {
 	e.base.Drops.Add(env.DropGap, n)
 	from, exact := s.text, true
-	if s.lent.Load() || !s.own.Load() { // of several publishers, and it may have been no message
+	if s.carries.unclear() { // of several publishers, and it may have been no message
 		from, exact = "", false
 	}
 	switch {

@@ -124,17 +124,14 @@ func (o *rootOrder) allows(t *env.Base, in *incoming, forwarder peer.ID, last ra
 // admit says whether messages come through the forwarder that their publisher has.
 func (t *rootOrders) admit(in *incoming, forwarder peer.ID) (ok bool) {
 	o := t.find(in.publisher, in.by)
-	switch {
-	case o == nil:
+	if o == nil {
 		t.Drops.Add(env.DropStreams, uint64(in.m.Count))
 		return false
-	case forwarder == in.publisher:
-		return true
 	}
 	last := in.rank()
 	last.serial += uint64(in.m.Count) - 1
 	o.mu.Lock()
-	ok = o.allows(t.Base, in, forwarder, last)
+	ok = o.allows(t.Base, in, forwarder, last) || forwarder == in.publisher
 	o.mu.Unlock()
 	if !ok {
 		t.Drops.Add(env.DropNotNamed, uint64(in.m.Count))

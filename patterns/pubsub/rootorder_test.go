@@ -49,6 +49,39 @@ func TestTheRootGroupHearsOnePublisherInOrderThroughTwoForwarders(t *testing.T) 
 	})
 }
 
+func TestWhatAnEarlierForwarderStillHadIsLateWhoeverIsTheNewOne(t *testing.T) {
+	// This test has a publisher change its forwarder, of whom this node has not heard before,
+	// to this node, to itself, and to a third one: what the earlier one still had is late.
+	for name, forwarder := range map[string]string{"this node": "self", "the publisher": string(peerOf("p")), "a third one": "g"} {
+		t.Run(name, func(t *testing.T) {
+			alone(t, func(t *testing.T, l *lone) {
+				got := l.listens(t, "*.>")
+				require.NotNil(t, l.publishers.use(env.RootGroup, true))
+				p := string(peerOf("p"))
+				message := func(through string, serial, chosen uint64, body string) {
+					said := security.RootForwarder{Incarnation: 1, Serial: chosen, Forwarder: peer.ID(through), Rank: 2 * (chosen - 1)}
+					m := single{Publish: wire.Publish{
+						Session: 1, Run: run1, Number: serial - said.Rank, Flags: wire.FlagRoot | wire.FlagOrigin, Source: through,
+						Origin: wire.Origin{Peer: p, Incarnation: 1, Serial: serial}, Forwarder: chooses("p", said),
+					}, Topic: "news.a", Body: []byte(body)}
+					from := through
+					if through == "self" {
+						from, m.Source = p, "" // which passes it on
+					}
+					l.publish(from, m)
+				}
+				message(forwarder, 5, 3, "five")
+				require.Equal(t, "news.a five", got.next(t))
+				message("f", 3, 2, "three")
+				message("f", 4, 2, "four")
+				message(forwarder, 6, 3, "six")
+				require.Equal(t, "news.a six", got.next(t))
+				require.EqualValues(t, 2, l.dropped(env.DropLate))
+			})
+		})
+	}
+}
+
 func TestPublishersThatTheRootGroupRemembersAreBounded(t *testing.T) {
 	// One publisher more than there is room for is dropped and counted, and those
 	// that are silent for long make room.

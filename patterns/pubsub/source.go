@@ -64,8 +64,7 @@ type source struct {
 	do func(step[*incoming])
 
 	subject subject // locks itself
-
-	own, lent atomic.Bool // messages of it came: of the peer itself, and of other networks
+	carries cargo
 
 	// Owned by who delivers.
 	now  incoming // what is delivered at once
@@ -84,6 +83,20 @@ type source struct {
 	seals   replay.Window // guarded by mu; of its sealed messages
 	asked   int64         // guarded by mu; when it was asked to number anew; 0 = never
 }
+
+// cargo says what came of a source: messages of the peer itself, and of other networks.
+type cargo struct{ own, lent atomic.Bool }
+
+func (c *cargo) note(flags uint8) {
+	if flags&wire.FlagLent != 0 {
+		c.lent.Store(true)
+	} else {
+		c.own.Store(true)
+	}
+}
+
+// unclear says whether nobody knows who published what is missing.
+func (c *cargo) unclear() bool { return c.lent.Load() || !c.own.Load() }
 
 // bearer says whose a source is, and who has brought it.
 type bearer struct {
@@ -402,11 +415,7 @@ func (s *source) takeGrant(g grant, certificate []byte) bool {
 func (s *source) offer(number uint32, first uint64, size int, in incoming, own bool) (kept bool) {
 	count := uint64(in.m.Count)
 	late := false
-	if in.m.Flags&wire.FlagLent != 0 {
-		s.lent.Store(true)
-	} else {
-		s.own.Store(true)
-	}
+	s.carries.note(in.m.Flags)
 	s.mu.Lock()
 	s.last, s.gone = s.of.Now(), false
 	r, over := s.run(number)
@@ -490,7 +499,7 @@ func (s *source) step(t step[*incoming]) {
 	case t.item != nil:
 		t.item.skip = t.skip
 		s.of.arrived(s, t.item)
-	case t.skip > 0 && !s.lent.Load(): // it was silent, and had nothing of others
+	case t.skip > 0 && !s.carries.lent.Load(): // it was silent, and had nothing of others
 	default:
 		s.of.missing(s, t.gap)
 	}

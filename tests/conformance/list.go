@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +42,8 @@ func quiet() []check {
 		{"deadline-before", verifyDeadlineBefore},
 		{"deadline-meanwhile", verifyDeadlineMeanwhile},
 		{"drained", verifyDrained},
+		{"heard-at-once", verifyHeardAtOnce},
+		{"confirmed", verifyConfirmed},
 	}
 }
 
@@ -155,6 +158,45 @@ func verifyNobody(t *trial) {
 		return
 	}
 	require.NoError(t, t.send(t.context(), arke.Message{}))
+}
+
+// verifyHeardAtOnce checks that what another program publishes as soon as Subscribe has
+// returned comes.
+func verifyHeardAtOnce(t *trial) {
+	if !t.face.promise.topics || t.Border {
+		return
+	}
+	for i := range 20 {
+		topic, heard := fmt.Sprint(t.to, ".", i), make(chan arke.Publication, 1)
+		s, err := t.Member.SubscribeFunc(t.context(), topic, func(p arke.Publication) { heard <- p })
+		require.NoError(t, err)
+		require.NoError(t, t.Caller.Publish(t.context(), topic, arke.Message{}))
+		require.Equal(t, topic, await(t, heard).Topic)
+		require.NoError(t, s.Close(t.context()))
+	}
+}
+
+// verifyConfirmed checks that Confirm counts the nodes that have acknowledged: none without a
+// subscription, and one, once however many subscriptions it has; a gateway in its place if
+// it is abroad.
+func verifyConfirmed(t *trial) {
+	if !t.face.promise.topics {
+		return
+	}
+	confirmed := func() (nodes int) {
+		require.NoError(t, t.Caller.Publish(t.context(), t.to+".news", arke.Message{}, arke.Confirm(&nodes)))
+		return nodes
+	}
+	require.Zero(t, confirmed())
+	r := t.receiver(true, limits{})
+	require.Equal(t, 1, confirmed())
+	await(t, r.entered)
+	for _, pattern := range []string{t.to + ".>", "*.news"} {
+		s, err := t.Member.SubscribeFunc(t.context(), pattern, func(arke.Publication) {})
+		require.NoError(t, err)
+		require.Equal(t, 1, confirmed(), pattern)
+		require.NoError(t, s.Close(t.context()))
+	}
 }
 
 // verifyNilHandler checks that nothing is not taken for a handler.

@@ -96,12 +96,12 @@ func TestPublishingToNobodyIsSaid(t *testing.T) {
 	// that --need ends at the first message that too few nodes take.
 	p := newPublishing(newConsole("").messages(t, "x", 1), 0)
 	require.NoError(t, p.run(t.Context(), &press{}))
-	require.Equal(t, "the message had no receiver", p.lost())
+	require.Equal(t, "no node acknowledged the message", p.lost())
 	p = newPublishing(newConsole("").messages(t, "x", 3), 0)
 	require.NoError(t, p.run(t.Context(), &press{}))
-	require.Equal(t, "all 3 messages had no receiver", p.lost())
+	require.Equal(t, "no node acknowledged any of the 3 messages", p.lost())
 	p.unheard = 1
-	require.Equal(t, "1 of 3 messages had no receiver", p.lost())
+	require.Equal(t, "no node acknowledged 1 of 3 messages", p.lost())
 	p = newPublishing(newConsole("").messages(t, "x", 3), 0)
 	require.NoError(t, p.run(t.Context(), &press{nodes: 2}))
 	require.Zero(t, p.unheard)

@@ -37,10 +37,14 @@ text that begins with @. With - each line of standard input is a message, in
 order, without its end of line. The command ends when the last message is on
 its way to the nodes of the subscribers.
 
-If a topic has no subscribers, standard error says so. With --need N that is a
-failure: the command ends at the first message that fewer than N nodes acknowledge,
-with "no_members" if all subscribing nodes have answered, and with "interrupted" or
-"deadline" if further nodes may have the message.
+If no node acknowledges a message, standard error says so. With --need N that
+is a failure: the command ends at the first message that fewer than N nodes
+acknowledge, with "no_members" if all subscribing nodes have answered, and with
+"interrupted" or "deadline" if further nodes may have the message.
+
+A gateway counts as one node for all behind it. A node other than the relay's own
+whose matching patterns all begin with a wildcard (*.news, >) gets the message,
+but does not count.
 
 ` + exits("all are on their way", append([]end{{patterns.OutcomeNoMembers, "fewer than --need nodes acknowledged a message"}},
 			usual(patterns.OutcomeInterrupted, patterns.OutcomeUnreachable, patterns.OutcomeDeadline, patterns.OutcomeUnauthorized, patterns.OutcomeTooLarge, patterns.OutcomeTooMany)...)...),
@@ -84,7 +88,7 @@ func runPublish(ctx context.Context, a App, topic string, next func() ([]byte, e
 		err = p.run(ctx, c)
 	}
 	if p.unheard > 0 && err == nil {
-		fmt.Fprintf(a.Stderr, "arke: no subscribers of %s: %s\n", topic, p.lost())
+		fmt.Fprintf(a.Stderr, "arke: %s: %s; patterns that begin with a wildcard do not count\n", topic, p.lost())
 	}
 	if flags.asJSON {
 		return tellPublished(a, p, err)
@@ -122,15 +126,15 @@ type publishing struct {
 	unheard  int // messages that no node took
 }
 
-// lost says how many messages nobody got.
+// lost says how many messages no node acknowledged.
 func (p *publishing) lost() string {
 	switch {
 	case p.sent == 1:
-		return "the message had no receiver"
+		return "no node acknowledged the message"
 	case p.unheard == p.sent:
-		return fmt.Sprintf("all %d messages had no receiver", p.sent)
+		return fmt.Sprintf("no node acknowledged any of the %d messages", p.sent)
 	}
-	return fmt.Sprintf("%d of %d messages had no receiver", p.unheard, p.sent)
+	return fmt.Sprintf("no node acknowledged %d of %d messages", p.unheard, p.sent)
 }
 
 func (p *publishing) run(ctx context.Context, m patterns.Messenger) error {
