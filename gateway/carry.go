@@ -27,7 +27,7 @@ type cargo struct {
 
 // Deliver implements request.Forwarder.
 func (l *loan) Deliver(d *request.Delivery) {
-	l.used.Store(l.of.clock.Now().UnixNano())
+	l.touch(l.of.clock.Now())
 	t := l.way().carries(d.Origin.Networks)
 	if t == nil {
 		l.border.refused.Inc(refusedRound)

@@ -102,7 +102,7 @@ func (p *pattern) sorted() []*demand {
 
 // last is when the cluster was used or asked for.
 func (d *demand) last() time.Time {
-	if used := time.Unix(0, d.used.Load()); used.After(d.since) {
+	if used := d.made.Add(time.Duration(d.used.Load())); used.After(d.since) {
 		return used
 	}
 	return d.since

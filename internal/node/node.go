@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"go.uber.org/zap"
@@ -46,7 +47,15 @@ const (
 // life says what a node takes in its present phase.
 type life struct {
 	phase atomic.Uint32
-	since atomic.Int64 // when the node was started, by its clock in nanoseconds; 0 = it was not
+	since atomic.Pointer[time.Time] // when the node was started; nil = it was not
+}
+
+// ran is how long the node has run, however its wall clock was set meanwhile.
+func (l *life) ran(now time.Time) time.Duration {
+	if since := l.since.Load(); since != nil {
+		return now.Sub(*since)
+	}
+	return 0
 }
 
 // running returns why the node can't be used, if so.
@@ -140,7 +149,8 @@ func (n *Node) Start(ctx context.Context) error {
 	if err := n.start(ctx); err != nil {
 		return err
 	}
-	n.since.Store(n.outside.Clock.Now().UnixNano())
+	since := n.outside.Clock.Now()
+	n.since.Store(&since)
 	n.phase.CompareAndSwap(phaseNew, phaseRunning)
 	return nil
 }
