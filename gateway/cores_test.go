@@ -143,14 +143,14 @@ func setBack(now time.Time, by time.Duration) time.Time {
 
 func TestWhatAPatternLendsIsIdleByMeasuredTime(t *testing.T) {
 	// This test sets the machine's clock eight hours forth or back after a message: the
-	// cluster is idle once it was not used for five minutes, not before and not later.
+	// cluster was used last as long ago as it was.
 	for _, by := range []time.Duration{0, 8 * time.Hour, -8 * time.Hour} {
 		now := time.Now()
-		d := &demand{lend: &lend{made: now, inForce: inForce{border: newBorder()}}, since: now}
-		d.tunnels = &tunnels{}
+		d := &demand{lend: &lend{made: now}, since: now}
 		d.touch(now.Add(time.Hour))
-		require.False(t, d.idle(setBack(now.Add(time.Hour+keepDemand-1), by), keepDemand), by)
-		require.True(t, d.idle(setBack(now.Add(time.Hour+keepDemand), by), keepDemand), by)
+		require.Equal(t, giveWay, setBack(now.Add(time.Hour+giveWay), by).Sub(d.last()), by)
+		d.touch(setBack(now.Add(2*time.Hour), by))
+		require.Equal(t, giveWay, setBack(now.Add(2*time.Hour+giveWay), by).Sub(d.last()), by)
 	}
 }
 

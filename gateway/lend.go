@@ -89,7 +89,7 @@ func (l *lend) follow(wg *sync.WaitGroup) {
 			}
 		}
 		leftOut = now
-		l.followed.Store(v.Known)
+		l.followed.Store(v.Believed())
 		if !l.watches(w, v, "gateway.follow "+l.what.String()) {
 			return
 		}

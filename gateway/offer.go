@@ -27,7 +27,7 @@ type seen struct {
 // look counts the members that may be lent: those of the network itself, at home, or of
 // another one that are lent there. Gateways that lend the same members do not add up.
 func look(v *cluster.View, t *cluster.Transit, home cluster.NetworkID, state func(*cluster.Member) string) seen {
-	s, best := seen{known: v.Known}, 0
+	s, best := seen{known: v.Believed()}, 0
 	for _, m := range v.Members {
 		if !t.Permits(m) || len(m.Networks) == cluster.MaxNetworks {
 			continue
