@@ -51,6 +51,7 @@ func TestEmptyClusterIsAnAnswerOnceAnchorsHaveSettled(t *testing.T) {
 			require.ErrorIs(t, err, ErrNoMembers)
 		})
 		require.Equal(t, settleTime, took, "alone since the start")
+		require.False(t, w.View().Believed())
 
 		for _, name := range []string{"b", "c", "d", "e"} {
 			f.join(name)
@@ -84,6 +85,9 @@ func TestEmptyIsNotBelievedInDoubt(t *testing.T) {
 		_, err := w.Wait(t.Context(), false)
 		require.ErrorIs(t, err, ErrNoMembers)
 		require.ErrorIs(t, w.View().Nobody(), ErrNoMembers)
+		require.True(t, w.View().Believed())
+		reason = errors.New("the process stood still")
+		require.False(t, w.View().Believed(), "the same view is in doubt again")
 	})
 }
 

@@ -221,6 +221,16 @@ func (v *View) Nobody() error {
 	return ErrNoMembers
 }
 
+// Believed says that the view has members, or that the cluster is known to have none and
+// this node can believe that now: what it takes for granted it must ask each time.
+func (v *View) Believed() bool {
+	if len(v.Members) > 0 || !v.Known {
+		return v.Known
+	}
+	reason, _ := v.doubts()
+	return reason == nil
+}
+
 // Whole says that the anchors have told of everybody, and that this node can believe them.
 func (v *View) Whole() bool {
 	reason, _ := v.doubts()

@@ -27,8 +27,7 @@ type cargo struct {
 
 // Deliver implements request.Forwarder.
 func (l *loan) Deliver(d *request.Delivery) {
-	now := l.of.clock.Now()
-	l.used.Store(&now)
+	l.touch(l.of.clock.Now())
 	t := l.way().carries(d.Origin.Networks)
 	if t == nil {
 		l.border.refused.Inc(refusedRound)

@@ -132,16 +132,31 @@ func TestAClusterIsLentWhileItHasMembersThatCanBeReached(t *testing.T) {
 	require.Equal(t, orderLend, core.step(time.Unix(0, 2), two), "what failed is tried again")
 }
 
+// setBack is now as a machine shows it whose wall clock was set back.
+func setBack(now time.Time, by time.Duration) time.Time {
+	// As package time has it: a flag, 33 bits of seconds, and 30 of nanoseconds; beside it
+	// is the reading of the monotonic clock.
+	wall := (*uint64)(unsafe.Pointer(&now))
+	*wall -= uint64(by/time.Second) << 30
+	return now
+}
+
+func TestWhatAPatternLendsIsIdleByMeasuredTime(t *testing.T) {
+	// This test sets the machine's clock eight hours forth or back after a message: the
+	// cluster was used last as long ago as it was.
+	for _, by := range []time.Duration{0, 8 * time.Hour, -8 * time.Hour} {
+		now := time.Now()
+		d := &demand{lend: &lend{made: now}, since: now}
+		d.touch(now.Add(time.Hour))
+		require.Equal(t, giveWay, setBack(now.Add(time.Hour+giveWay), by).Sub(d.last()), by)
+		d.touch(setBack(now.Add(2*time.Hour), by))
+		require.Equal(t, giveWay, setBack(now.Add(2*time.Hour+giveWay), by).Sub(d.last()), by)
+	}
+}
+
 func TestABorderCountsWhereTheWallClockIsSetBack(t *testing.T) {
 	// This test sets the machine's clock back by an hour: what has used a part of a limit
 	// before does not have to wait until the clock is there again.
-	setBack := func(now time.Time, by time.Duration) time.Time {
-		// As package time has it: a flag, 33 bits of seconds, and 30 of nanoseconds; beside it
-		// is the reading of the monotonic clock.
-		wall := (*uint64)(unsafe.Pointer(&now))
-		*wall -= uint64(by/time.Second) << 30
-		return now
-	}
 	now := time.Now()
 	later := setBack(now.Add(time.Second), time.Hour)
 	require.Equal(t, time.Second, later.Sub(now))

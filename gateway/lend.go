@@ -28,9 +28,10 @@ type lend struct {
 	tunnels *tunnels
 	sealed  *sealed // what is done instead where the gateway can't open it; else nil
 
-	followed atomic.Bool               // with transit: it was known once whom others lend
-	settled  atomic.Bool               // it was lent once
-	used     atomic.Pointer[time.Time] // when the last message came; nil = none did
+	followed atomic.Bool // with transit: it was known once whom others lend
+	settled  atomic.Bool // it was lent once
+	made     time.Time
+	used     atomic.Int64 // when the last message came, in ns since made; 0 = none has
 
 	mu    sync.Mutex
 	loans map[cluster.NetworkID]*loan // guarded by mu: by the networks that the members are from
@@ -47,11 +48,15 @@ const (
 
 func newLend(g *Gateway, c Crossing) *lend {
 	l := &lend{
-		inForce: newInForce(g, c.From, c.To, c), what: c, reach: g.reaches[c.From], loans: map[cluster.NetworkID]*loan{},
+		inForce: newInForce(g, c.From, c.To, c), what: c, reach: g.reaches[c.From], made: g.clock.Now(),
+		loans: map[cluster.NetworkID]*loan{},
 	}
 	l.tunnels = newTunnels(l)
 	return l
 }
+
+// touch notes that a message came.
+func (l *lend) touch(now time.Time) { l.used.Store(int64(now.Sub(l.made))) }
 
 // run has a loan for each network while there are members.
 func (l *lend) run() {
@@ -84,7 +89,7 @@ func (l *lend) follow(wg *sync.WaitGroup) {
 			}
 		}
 		leftOut = now
-		l.followed.Store(v.Known)
+		l.followed.Store(v.Believed())
 		if !l.watches(w, v, "gateway.follow "+l.what.String()) {
 			return
 		}

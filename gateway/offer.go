@@ -4,7 +4,6 @@
 package gateway
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 
 // seen is what a look at the cluster in its own network shows.
 type seen struct {
-	known      bool // there are members, or this node believes that there are none
+	known      bool // there are members, or it is known that there are none
 	members    int  // of that network itself
 	usable     int  // of these, those whose nodes can be reached
 	sure       int  // of these, those that nobody doubts
@@ -28,8 +27,7 @@ type seen struct {
 // look counts the members that may be lent: those of the network itself, at home, or of
 // another one that are lent there. Gateways that lend the same members do not add up.
 func look(v *cluster.View, t *cluster.Transit, home cluster.NetworkID, state func(*cluster.Member) string) seen {
-	nobody := v.Nobody()
-	s, best := seen{known: v.Known && (nobody == nil || errors.Is(nobody, cluster.ErrNoMembers))}, 0
+	s, best := seen{known: v.Believed()}, 0
 	for _, m := range v.Members {
 		if !t.Permits(m) || len(m.Networks) == cluster.MaxNetworks {
 			continue

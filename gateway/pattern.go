@@ -102,8 +102,8 @@ func (p *pattern) sorted() []*demand {
 
 // last is when the cluster was used or asked for.
 func (d *demand) last() time.Time {
-	if used := d.used.Load(); used != nil && used.After(d.since) {
-		return *used
+	if used := d.made.Add(time.Duration(d.used.Load())); used.After(d.since) {
+		return used
 	}
 	return d.since
 }

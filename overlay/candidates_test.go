@@ -522,3 +522,50 @@ func TestConnectionThatEndsAtOnceIsDialledAgain(t *testing.T) {
 	r.until(2 * time.Second)
 	require.Len(t, r.of("a", time.Millisecond, 2*time.Second)[:1], 1)
 }
+
+func TestOnlyOthersThatMayBeThereAreMissed(t *testing.T) {
+	// This test adds candidates of each source to a lonely node, and a peer that it loses,
+	// or that says goodbye: seeds are missed for good, others until they said goodbye; a
+	// neighbour that was only announced is given up after a few dials. Whether somebody may
+	// be there soon depends on dials that have not failed.
+	missed := func(r *searchRun) []any {
+		seeds, peers, soon := r.core.missed()
+		return []any{seeds, peers, soon}
+	}
+	run := func(f func(r *searchRun)) *searchRun {
+		r := newSearchRun(t)
+		f(r)
+		return r
+	}
+	require.Equal(t, []any{0, 0, false}, missed(run(func(*searchRun) {})), "a network of its own")
+
+	seed := run(func(r *searchRun) { r.add("", "seed", SourceSeed) })
+	require.Equal(t, []any{1, 0, true}, missed(seed))
+	seed.until(time.Hour)
+	require.Equal(t, []any{1, 0, false}, missed(seed))
+
+	announced := run(func(r *searchRun) { r.add("b", "lan", SourceLAN) })
+	require.Equal(t, []any{0, 1, true}, missed(announced))
+	announced.until(time.Hour)
+	require.Equal(t, []any{0, 0, false}, missed(announced))
+
+	for _, goodbye := range []bool{false, true} {
+		lost := run(func(r *searchRun) {
+			r.reach["b"] = "b"
+			r.core.up(r.now, "b")
+			if goodbye {
+				r.core.bye("b")
+			}
+			r.down("b", "gone")
+		})
+		want := []any{0, 1, true}
+		if goodbye {
+			want = []any{0, 0, false}
+		}
+		require.Equal(t, want, missed(lost), goodbye)
+	}
+
+	self := run(func(r *searchRun) { r.reach["own"] = "m-self"; r.add("", "own", SourceSeed) })
+	self.until(time.Minute)
+	require.Equal(t, []any{0, 0, false}, missed(self), "a seed that is the node itself is none")
+}

@@ -47,8 +47,22 @@ func DropNames() []string { return []string{noAnswer} }
 
 // silence is what a node knows of gateways that did not say whether they lend a cluster.
 type silence struct {
-	until atomic.Pointer[time.Time] // until when they are given little time
+	until atomic.Pointer[time.Time] // they are given little time until then; nil = they are given enough
 	count atomic.Uint64             // of calls that could not be answered
+}
+
+// begin notes that a gateway did not say.
+func (s *silence) begin(now time.Time) {
+	until := now.Add(quietTime)
+	s.until.Store(&until)
+}
+
+// patience is how long gateways are waited for now.
+func (s *silence) patience(now time.Time) time.Duration {
+	if until := s.until.Load(); until != nil && now.Before(*until) {
+		return lentShort
+	}
+	return lentTime
 }
 
 // borrower is a Directory that asks gateways for clusters that nobody serves here, if
@@ -115,11 +129,9 @@ func (b borrower) borrow(ctx context.Context, cluster string) (lent bool, unknow
 	if !offered {
 		return false, unknown
 	}
-	clock, silence, patience := b.layers.outside.Clock, &b.layers.silence, lentTime
+	clock, silence := b.layers.outside.Clock, &b.layers.silence
 	began := clock.Now()
-	if until := silence.until.Load(); until != nil && began.Before(*until) {
-		patience = lentShort
-	}
+	patience := silence.patience(began)
 	limited, cancel := overlay.WithTimeout(ctx, clock, "node.borrow", patience)
 	defer cancel()
 	all := request.All{Cluster: federation, Pattern: patterns.PatternSurvey, Message: patterns.Message{Body: []byte(cluster)}}
@@ -132,8 +144,7 @@ func (b borrower) borrow(ctx context.Context, cluster string) (lent bool, unknow
 	}
 	// A caller who had less time has shown nothing.
 	if now := clock.Now(); now.Sub(began) >= lentTime {
-		until := now.Add(quietTime)
-		silence.until.Store(&until)
+		silence.begin(now)
 	}
 	if ctx.Err() == nil {
 		silence.count.Add(1)

@@ -50,6 +50,14 @@ type life struct {
 	since atomic.Pointer[time.Time] // when the node was started; nil = it was not
 }
 
+// ran is how long the node has run, however its wall clock was set meanwhile.
+func (l *life) ran(now time.Time) time.Duration {
+	if since := l.since.Load(); since != nil {
+		return now.Sub(*since)
+	}
+	return 0
+}
+
 // running returns why the node can't be used, if so.
 func (l *life) running() error {
 	switch l.phase.Load() {
@@ -141,8 +149,8 @@ func (n *Node) Start(ctx context.Context) error {
 	if err := n.start(ctx); err != nil {
 		return err
 	}
-	now := n.outside.Clock.Now()
-	n.since.Store(&now)
+	since := n.outside.Clock.Now()
+	n.since.Store(&since)
 	n.phase.CompareAndSwap(phaseNew, phaseRunning)
 	return nil
 }

@@ -264,3 +264,12 @@ func TestConfigIsChecked(t *testing.T) {
 		})
 	}
 }
+
+func TestANodeThatHasNotJoinedSaysSo(t *testing.T) {
+	// This test starts a node whose only seed is dead, and one without seeds: the first one
+	// says in its status that it can't tell who serves what, and why; the other one can.
+	network := newNetwork(t)
+	apart := start(t, network, func(c *node.Config) { c.Seeds = []string{"127.0.0.1:9"} })
+	require.Contains(t, apart.Status().Doubt, "this node has not joined its network: 127.0.0.1:9")
+	require.Empty(t, start(t, network, nil).Status().Doubt)
+}

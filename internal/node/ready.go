@@ -50,10 +50,7 @@ func (r readiness) why() error {
 // join anybody: it may be the first of its network. One that has lost all its peers is not ready, and
 // neither is one that drains.
 func (n *Node) Ready() error {
-	r := readiness{phase: n.phase.Load(), seeds: n.overlay.Search().Seeds, peers: n.overlay.Router().Size(), served: n.clusters.Status().Served}
-	if since := n.since.Load(); since != nil {
-		r.ran = n.outside.Clock.Now().Sub(*since)
-	}
+	r := readiness{phase: n.phase.Load(), ran: n.ran(n.outside.Clock.Now()), seeds: n.overlay.Search().Seeds, peers: n.overlay.Router().Size(), served: n.clusters.Status().Served}
 	return r.why()
 }
 

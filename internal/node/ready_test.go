@@ -6,6 +6,7 @@ package node
 import (
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -46,5 +47,30 @@ func TestReadyMeansJoinedAndSettledOrAloneByConfiguration(t *testing.T) {
 			}
 			require.EqualError(t, err, tc.why)
 		})
+	}
+}
+
+// setBack is now as a machine shows it whose wall clock was set back. As package time has
+// it, the first word has a flag, 33 bits of seconds, and 30 of nanoseconds; the monotonic
+// reading is beside it.
+func setBack(now time.Time, by time.Duration) time.Time {
+	*(*uint64)(unsafe.Pointer(&now)) -= uint64(by/time.Second) << 30
+	return now
+}
+
+func TestAClockThatIsSetChangesNoneOfANodesPatience(t *testing.T) {
+	// This test sets the wall clock eight hours forth and back: a node has run as long as
+	// it has, and gateways that did not say are given little time for ten seconds.
+	for _, by := range []time.Duration{0, 8 * time.Hour, -8 * time.Hour} {
+		var l life
+		var s silence
+		now := time.Now()
+		require.Zero(t, l.ran(now))
+		require.Equal(t, lentTime, s.patience(now))
+		l.since.Store(&now)
+		s.begin(now)
+		require.Equal(t, time.Second, l.ran(setBack(now.Add(time.Second), by)), by)
+		require.Equal(t, lentShort, s.patience(setBack(now.Add(quietTime-1), by)), by)
+		require.Equal(t, lentTime, s.patience(setBack(now.Add(quietTime), by)), by)
 	}
 }

@@ -51,6 +51,10 @@ type Status struct {
 	// TurnedAway says that the node knows nobody, and who did not let it in lately. "" = not so.
 	TurnedAway string `json:"turned_away,omitempty"`
 
+	// Doubt says why the node can't tell whether nobody serves a cluster, other than by its
+	// clock. "" = it can.
+	Doubt string `json:"doubt,omitempty"`
+
 	// Clock compares this node's wall clock with those of the peers it has links to.
 	Clock overlay.ClockStatus `json:"clock"`
 
@@ -117,7 +121,8 @@ func (n *Node) Status() Status {
 		Seeds:       present(search.Seeds),
 		Sieve:       n.sieve(),
 		Data:        n.data(search.Unwritten),
-		TurnedAway:  n.turnedAway(),
+		TurnedAway:  words(overlay.TurnedAway(n.overlay)),
+		Doubt:       n.apart(),
 		Clock:       n.overlay.Clocks(),
 		Links:       present(n.overlay.Links()),
 		Clusters:    present(c.Served),
@@ -141,11 +146,18 @@ func (n *Node) Status() Status {
 	}
 }
 
-func (n *layers) turnedAway() string {
-	if err := overlay.TurnedAway(n.overlay); err != nil {
-		return err.Error()
+// apart says why the node knows nobody though there are others, "" if that is not so.
+func (n *layers) apart() string {
+	reason, _ := overlay.Apart(n.overlay)
+	return words(reason)
+}
+
+// words is what err says; "" = nothing.
+func words(err error) string {
+	if err == nil {
+		return ""
 	}
-	return ""
+	return err.Error()
 }
 
 func (n *layers) sieve() *p2p.Sieve {

@@ -51,20 +51,21 @@ type securer struct {
 	calls    *nowait.Calls // nil = as usual
 	counters *counters
 	log      *zap.Logger
-	said     *atomic.Int64 // when a refusal was logged last, in Unix seconds
+	made     time.Time
+	said     *atomic.Int64 // when a refusal was logged last, in ns since made; 0 = none was
 
 	renewing sync.Mutex // so that the newest is the last
 	showing  []byte     // guarded by renewing: the certificate in identity
 }
 
-// sayEvery is how often refusals are logged at most, in seconds. Anybody can
+// sayEvery is how often refusals are logged at most. Anybody can
 // cause one; they are counted all.
-const sayEvery = 60
+const sayEvery = time.Minute
 
 func newSecurer(key crypto.PrivKey, self peer.ID, net admission, oid asn1.ObjectIdentifier, own func() []byte, c *counters, log *zap.Logger) (*securer, error) {
 	s := &securer{
 		key: key, self: self, admitted: net, oid: oid, own: own,
-		counters: c, log: log, said: new(atomic.Int64),
+		counters: c, log: log, made: time.Now(), said: new(atomic.Int64),
 	}
 	return s, s.renew()
 }
@@ -200,7 +201,7 @@ func (s *securer) explain(ctx context.Context, raw net.Conn, err error) error {
 
 // warn says that somebody was refused, once in a while.
 func (s *securer) warn(what string, c net.Conn, why error) {
-	if now, last := time.Now().Unix(), s.said.Load(); now-last >= sayEvery && s.said.CompareAndSwap(last, now) {
+	if now, last := int64(time.Since(s.made)), s.said.Load(); (last == 0 || now-last >= int64(sayEvery)) && s.said.CompareAndSwap(last, now) {
 		s.log.Warn(what, zap.Stringer("address", c.RemoteAddr()), zap.Error(why))
 	}
 }

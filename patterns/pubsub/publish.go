@@ -142,7 +142,7 @@ func (p *publication) toAll(ctx context.Context) error {
 
 // ready says whether those who listen are known.
 func (p *publication) ready() bool {
-	return p.to.ready.Load() && (p.uplink == nil || p.uplink.ready.Load())
+	return known(&p.to.listeners, p.uplink)
 }
 
 // slowly is publish if something has to be waited for. tried says that send was called:

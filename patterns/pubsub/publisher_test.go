@@ -312,3 +312,26 @@ func repeats(b *testing.B, f func()) {
 		f()
 	}
 }
+
+func TestNobodyListensIsLookedAtEachTime(t *testing.T) {
+	// This test publishes to a node that listens, and goes out of sight: it is sent what
+	// comes. When it is known that nobody listens, that is published, too. When that is
+	// unknown again later, the publisher hears so, though it knew once.
+	staged(t, everybody(1), func(t *testing.T, s *stage) {
+		publish := func() error {
+			return s.Publish(t.Context(), "news.a", patterns.Message{Body: []byte("x")}, patterns.PublishOptions{})
+		}
+		require.NoError(t, publish())
+		s.view.show(cluster.View{})
+		require.NoError(t, publish())
+		require.NoError(t, s.TryPublish("news.a", patterns.Message{Body: []byte("x")}, patterns.PublishOptions{}))
+		require.Len(t, s.links["n00"].Said(), 3)
+		s.view.show(nobodyThere)
+		require.NoError(t, publish())
+		s.links["n00"].Said() // one that has just gone may still be sent it
+		s.view.show(cluster.View{})
+		require.ErrorIs(t, publish(), patterns.ErrUnreachable)
+		require.ErrorIs(t, s.TryPublish("news.a", patterns.Message{Body: []byte("x")}, patterns.PublishOptions{}), patterns.ErrWouldBlock)
+		require.Empty(t, s.links["n00"].Said())
+	})
+}

@@ -257,12 +257,36 @@ func (t *publishers) end() {
 // listeners is the view of those who listen, and whether it was waited for.
 type listeners struct {
 	watch env.Watch
-	ready atomic.Bool
+	ready atomic.Bool // the view was believed once
+	had   atomic.Bool // the last view that was believed had members
+}
+
+// some says whether the view has listeners, or had some when it was known last: those may
+// only be out of sight, and are sent what is published.
+func (l *listeners) some() bool {
+	v := l.watch.View()
+	if !v.Known {
+		return l.had.Load()
+	}
+	if had := len(v.Members) > 0; had != l.had.Load() {
+		l.had.Store(had)
+	}
+	return len(v.Members) > 0
+}
+
+// known says whether the listeners of a group and of the root group are known now. While
+// there are some, a publication goes to them. Before it goes to none, this node must be
+// able to tell that there are none: a view that was waited for once may be in doubt by now.
+func known(l *listeners, u *uplink) bool {
+	if !l.ready.Load() || u != nil && !u.ready.Load() {
+		return false
+	}
+	return l.some() || u != nil && u.some() || l.watch.View().Believed() && (u == nil || u.watch.View().Believed())
 }
 
 // await waits until the view can be believed, and a moment for it to be complete.
 func (l *listeners) await(ctx context.Context, b *env.Base) error {
-	if l.ready.Load() {
+	if l.ready.Load() && (l.some() || l.watch.View().Believed()) {
 		return nil
 	}
 	_, err := l.watch.Wait(ctx, false)
@@ -285,6 +309,7 @@ func (l *listeners) await(ctx context.Context, b *env.Base) error {
 		}
 	}
 	if ctx.Err() == nil { // else the next message waits, too
+		l.some()
 		l.ready.Store(true)
 	}
 	return nil

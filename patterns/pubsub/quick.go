@@ -26,7 +26,7 @@ func publishQuickly(ctx context.Context, e *Engine, topic string, body []byte) (
 	}
 	defer e.publishers.done(r.to)
 	c := fanout.Content{Body: body}
-	if !r.to.ready.Load() || r.to.keys.Seals() || up == nil || !up.ready.Load() || r.asked(up) || !sendQuickly(r.to, r, &c) {
+	if up == nil || !known(&r.to.listeners, up) || r.to.keys.Seals() || r.asked(up) || !sendQuickly(r.to, r, &c) {
 		return false, nil
 	}
 	e.armSweep()

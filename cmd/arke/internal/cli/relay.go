@@ -374,6 +374,8 @@ func (s relayStatus) writeNode(t table) {
 	t.row("peers", s.peers())
 	if s.TurnedAway != "" {
 		t.row("refused", s.TurnedAway)
+	} else if s.Doubt != "" {
+		t.row("in doubt", s.Doubt+"; who serves what can't be known until it joins")
 	}
 	if err := s.Clock.Err(); err != nil {
 		t.row("clock", err)

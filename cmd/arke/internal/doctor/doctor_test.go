@@ -126,6 +126,8 @@ func TestANodeTellsHowItsNetworkIs(t *testing.T) {
 	}, grades)
 	require.Contains(t, texts["clock"], "8h0m0s")
 	require.Equal(t, "different ones: arke/1 (1), arke/2 (2)", texts["versions"])
+	require.Contains(t, network(node.Status{Doubt: "this node has lost all others"}, "the relay"),
+		warning("views", "see to the seeds and the network: until then calls of unknown services are unreachable", "%s", "this node has lost all others"))
 	require.Equal(t, Skipped, clock(node.Status{}).Grade)
 	require.Equal(t, Warning, drops(node.Status{Drops: map[string]uint64{"a": 0, "b": 3}}).Grade)
 }

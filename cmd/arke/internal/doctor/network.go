@@ -147,6 +147,9 @@ func network(s node.Status, who string) (found []Finding) {
 	} else {
 		found = append(found, ok("peers", "%s knows %s in network %q", who, plural.Of(s.Peers, "node"), s.Network))
 	}
+	if s.TurnedAway == "" && s.Doubt != "" {
+		found = append(found, warning("views", "see to the seeds and the network: until then calls of unknown services are unreachable", "%s", s.Doubt))
+	}
 	return append(found, clock(s), versions(s))
 }
 
