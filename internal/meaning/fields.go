@@ -38,6 +38,7 @@ func fields() []Entry {
 		{"data.dir", "", "Its path: --data-dir."},
 		{"data.error", "", "Why it can't be written. It is tried again every 10 s."},
 		{"turned_away", "", "That the node knows nobody, and who did not let it in lately. Absent: not so."},
+		{"doubt", "", "Why the node can't tell whether nobody serves a cluster: it has not joined, or has lost all others. Absent: it can, or clock says why."},
 		{"clock", "", "How this node's clock compares with those of its peers."},
 		{"clock.state", "", "agrees, differs (most peers differ, and there is no telling who is wrong), or wrong (most differ, and agree with each other)."},
 		{"clock.ahead_ns", "", "How far the clocks of those who differ are ahead of this node's, in nanoseconds, as the median; negative: behind."},
