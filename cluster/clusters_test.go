@@ -46,12 +46,13 @@ func TestEmptyClusterIsAnAnswerOnceAnchorsHaveSettled(t *testing.T) {
 		a := f.join("a")
 		w := watching(t, a, "geo")
 		require.False(t, w.View().Known)
+		require.False(t, w.View().Believed())
 		took := since(func() {
 			_, err := w.Wait(t.Context(), false)
 			require.ErrorIs(t, err, ErrNoMembers)
 		})
 		require.Equal(t, settleTime, took, "alone since the start")
-		require.False(t, w.View().Believed())
+		require.True(t, w.View().Believed())
 
 		for _, name := range []string{"b", "c", "d", "e"} {
 			f.join(name)
