@@ -26,6 +26,9 @@ const (
 	workProbe = 1 << 20 // plus the pair's number
 )
 
+// retryBits is where an id says which try of the program it is.
+const retryBits = 28
+
 // stream is one workload under way: a request each interval, by one caller
 // after the other.
 type stream struct {
@@ -84,9 +87,14 @@ func (s *stream) send(k int) {
 		if kind == "request" {
 			kind = ""
 		}
-		s.p.send(l, history.Request{
-			ID: id, Kind: kind, Work: s.name, Caller: caller.name, Cluster: s.spec.To, Idempotent: s.spec.Idempotent,
-		}, s.spec)
+		for try := range s.spec.Retries + 1 {
+			outcome := s.p.send(l, history.Request{
+				ID: id | uint64(try)<<retryBits, Kind: kind, Work: s.name, Caller: caller.name, Cluster: s.spec.To, Idempotent: s.spec.Idempotent,
+			}, s.spec)
+			if l = caller.alive(); l == nil || outcome != "overloaded" && outcome != "deadline" {
+				return
+			}
+		}
 	}
 }
 
@@ -125,8 +133,8 @@ func (p *player) probe() {
 // sender is what a player does for its workloads.
 type sender struct{ *player }
 
-// send sends one request, push, survey or broadcast and waits for its outcome.
-func (p sender) send(l *life, r history.Request, w scenario.Work) {
+// send sends one request, push, survey or broadcast, waits for its outcome and returns it.
+func (p sender) send(l *life, r history.Request, w scenario.Work) string {
 	wait := orWait(w)
 	r.Sent = p.level.Now()
 	r.Deadline, r.Ended = r.Sent+wait, -1
@@ -152,6 +160,7 @@ func (p sender) send(l *life, r history.Request, w scenario.Work) {
 		h.Requests[index] = r
 	})
 	p.level.Note(r.Caller, fmt.Sprintf("%x %s %d %s", r.ID, r.Outcome, r.Attempts, r.Member))
+	return r.Outcome
 }
 
 // one sends what goes to one member.

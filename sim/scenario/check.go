@@ -289,6 +289,7 @@ func WorkKinds() []string {
 const (
 	MaxTopics   = 100_000
 	MaxMessages = 10_000_000
+	MaxRetries  = 15
 )
 
 func (c *checker) workload() {
@@ -369,6 +370,7 @@ func (c *checker) workFields(path string, w Work) {
 		{"messages", []string{"tunnel"}, w.Messages != 0},
 		{"every", []string{"tunnel"}, w.Every != 0},
 		{"idempotent", []string{"request", "push"}, w.Idempotent},
+		{"retries", []string{"request", "push"}, w.Retries != 0},
 	} {
 		if f.set && !slices.Contains(f.kinds, kind) {
 			c.add(path+"."+f.name, "means nothing for a %s; it is for %s", kind, strings.Join(f.kinds, " and "))
@@ -376,6 +378,7 @@ func (c *checker) workFields(path string, w Work) {
 	}
 	c.number(path+".topics", w.Topics, 1, MaxTopics)
 	c.number(path+".messages", w.Messages, 1, MaxMessages)
+	c.number(path+".retries", w.Retries, 1, MaxRetries)
 	c.span(path+".every", w.Every)
 }
 

@@ -25,6 +25,7 @@ func sends(x *Index, w Work) sentence {
 	}
 	text := sentence(fmt.Sprintf("%s %s of %s from %s to %s, deadline %v", rate(w.Rate), what, of, x.people(w.From), to, w.Deadline))
 	text.also(w.Idempotent, ", may be repeated")
+	text.also(w.Retries > 0, ", up to %d times again by the program", w.Retries)
 	return text
 }
 

@@ -116,8 +116,9 @@ type Work struct {
 	Every      Duration `yaml:"every,omitempty" json:"every,omitempty"`       // tunnel: between two of them; default: as fast as the credit allows
 	Deadline   Duration `yaml:"deadline,omitempty" json:"deadline,omitempty"` // default 5 s; tunnel: of all of it
 	Idempotent bool     `yaml:"idempotent,omitempty" json:"idempotent,omitempty"`
-	Start      Duration `yaml:"start,omitempty" json:"start,omitempty"` // default 0
-	Stop       Duration `yaml:"stop,omitempty" json:"stop,omitempty"`   // default: the scenario's duration
+	Retries    int      `yaml:"retries,omitempty" json:"retries,omitempty"` // how often the program itself asks again, at once, what ended as overloaded or deadline
+	Start      Duration `yaml:"start,omitempty" json:"start,omitempty"`     // default 0
+	Stop       Duration `yaml:"stop,omitempty" json:"stop,omitempty"`       // default: the scenario's duration
 }
 
 // Action is one entry of the timeline. Which fields it needs depends on Do;
