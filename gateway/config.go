@@ -4,6 +4,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -83,13 +84,13 @@ type Limits struct {
 	Tunnels  int // open at once; default 1,024
 }
 
+const (
+	defaultInFlight = 4096
+	defaultTunnels  = 1024
+)
+
 func (l Limits) withDefaults() Limits {
-	if l.InFlight == 0 {
-		l.InFlight = 4096
-	}
-	if l.Tunnels == 0 {
-		l.Tunnels = 1024
-	}
+	l.InFlight, l.Tunnels = cmp.Or(l.InFlight, defaultInFlight), cmp.Or(l.Tunnels, defaultTunnels)
 	return l
 }
 

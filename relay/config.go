@@ -199,7 +199,7 @@ type Totals struct {
 	// Bytes are those of all that the relay holds for clients: what waits in their
 	// lanes or was not acknowledged, calls, replies that stand in line, publications
 	// that wait, messages that have come in part, and the windows of tunnels.
-	// Default twice what Limits allow one client (672 MiB). One more fails:
+	// Default twice what Limits allow one client (576 MiB). One more fails:
 	// ErrShareOfBytes; what is for a client that has no room counts as in a full lane.
 	Bytes int `json:"bytes"`
 }

@@ -40,6 +40,9 @@ func (l *Limits) Flags() []Flag {
 // DefaultLimits are the limits of a relay that sets none.
 func DefaultLimits() Limits { return Limits{}.withDefaults() }
 
+// DefaultTotals are the totals of a relay that sets none.
+func DefaultTotals() Totals { return Totals{}.withDefaults(DefaultLimits()) }
+
 // raise is the remedy for a limit that has a flag.
 func raise(flag string) string { return "start the relay with a larger --" + flag }
 
