@@ -5,6 +5,7 @@ package tests
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arke-mesh/arke/patterns"
 	"github.com/arke-mesh/arke/tests/harness"
 )
 
@@ -78,6 +80,60 @@ func TestBrokenTunnelHasItsExitCode(t *testing.T) {
 			a.Sees(1, "slow")
 		}
 	}
+}
+
+func TestACommandOfATunnelEndsInGoodOrder(t *testing.T) {
+	// This test runs commands behind tunnels whose callers are slow, at the relay of the
+	// member and at another one: every byte that a command has printed before its end
+	// comes, also while arke serve drains, and every byte that a caller has written before
+	// it closed reaches the command, which works on to its own end.
+	scenario(t)
+	a, b := together(harness.NewNetwork(t))
+	const size = 1 << 20
+	file := filepath.Join(harness.Folder(t), "got")
+	print := fmt.Sprintf("head -c %d /dev/zero", size)
+	b.Serves("prints", "--tunnel-exec", print)
+	b.Serves("reads", "--tunnel-exec", "cat >/dev/null; "+print)
+	b.Serves("keeps", "--tunnel-exec", "wc -c >"+file+".new; sleep 0.2; mv "+file+".new "+file)
+	open := func(r *harness.Relay, cluster string) patterns.Tunnel {
+		t.Helper()
+		r.Sees(1, cluster)
+		tunnel, err := r.Client().OpenTunnel(t.Context(), cluster, patterns.Message{})
+		require.NoError(t, err)
+		return tunnel
+	}
+	all := func(tunnel patterns.Tunnel) {
+		t.Helper()
+		var got int64
+		for {
+			time.Sleep(time.Millisecond) // a slow reader
+			n, err := tunnel.ReceiveTo(t.Context(), io.Discard)
+			got += n
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+		}
+		require.EqualValues(t, size, got)
+	}
+	for _, r := range []*harness.Relay{a, b} {
+		all(open(r, "prints"))
+		half := open(r, "reads")
+		require.NoError(t, half.Send(t.Context(), make([]byte, size)))
+		require.NoError(t, half.CloseSend())
+		all(half)
+		_ = os.Remove(file)
+		closed := open(r, "keeps")
+		require.NoError(t, closed.Send(t.Context(), make([]byte, size)))
+		require.NoError(t, closed.Close())
+		exists(t, file)
+		require.Equal(t, fmt.Sprint(size), strings.TrimSpace(read(t, file)))
+	}
+	leaves := b.Serves("leaves", "--tunnel-exec", print)
+	last := open(a, "leaves")
+	leaves.Interrupt()
+	all(last)
+	leaves.Ends(0)
 }
 
 // service is a TCP service of the test: it says its name, then sends back what

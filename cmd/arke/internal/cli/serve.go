@@ -65,7 +65,9 @@ background go on; what they print later is lost.
 --tunnel-echo sends back everything that comes through a tunnel. --tunnel-exec
 runs a shell command for each tunnel. The command reads from standard input what
 the caller sends, and its standard output goes to the caller at once. A status
-other than zero resets the tunnel. Both work together with --echo or --exec. Patterns
+other than zero resets the tunnel. When the caller has closed the tunnel, the
+command gets the end of its input, can't print any more, and works on to its own
+end. Both work together with --echo or --exec. Patterns
 without a matching flag are refused.
 
 The command prints "arke serve ready" when the member is registered. If the
@@ -121,7 +123,9 @@ func runServe(a App, cmd *cobra.Command, cluster string, flags serveFlags, env [
 		return err
 	}
 	defer c.Close()
-	m := &member{flags: flags, orphans: orphans, env: env, raw: !isTerminal(a.Stdout), out: a.Stdout, log: log, registered: make(chan struct{})}
+	cut := make(chan struct{})
+	defer close(cut) // before the client closes, which waits for commands
+	m := &member{flags: flags, cut: cut, orphans: orphans, env: env, raw: !isTerminal(a.Stdout), out: a.Stdout, log: log, registered: make(chan struct{})}
 	m.registration, err = c.Serve(ctx, cluster, m.service(), flags.limits)
 	close(m.registered)
 	if err != nil {
@@ -141,7 +145,8 @@ type member struct {
 	flags   serveFlags
 	env     []string // of commands
 	orphans *execute.Orphans
-	raw     bool // messages are printed as they are
+	cut     <-chan struct{} // closed: commands that still run are killed
+	raw     bool            // messages are printed as they are
 	log     *zap.Logger
 
 	registered   chan struct{}         // closed when registration is set, or none is to be had
@@ -187,7 +192,7 @@ func (m *member) service() patterns.Service {
 	case m.flags.tunnelEcho:
 		s.Tunnel = echoTunnel
 	case m.flags.tunnelCommand != "":
-		s.Tunnel = execute.Handler{Command: m.flags.tunnelCommand, Env: m.env, Orphans: m.orphans}.ServeTunnel
+		s.Tunnel = execute.Handler{Command: m.flags.tunnelCommand, Env: m.env, Orphans: m.orphans, Cut: m.cut}.ServeTunnel
 	}
 	return s
 }

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arke-mesh/arke/patterns"
@@ -40,6 +41,9 @@ type Handler struct {
 	Member func() string
 	// Orphans learns which processes are commands; nil = nobody collects orphans.
 	Orphans *Orphans
+	// Cut, when it is closed, has the commands of tunnels killed that still run; nil = they
+	// run to their end, or that of their tunnel.
+	Cut <-chan struct{}
 }
 
 var _ patterns.Handler = Handler{}
@@ -116,14 +120,17 @@ const pieceBytes = 32 << 10
 // ServeTunnel is a patterns.Service's Tunnel: what the caller sends is the
 // command's standard input, its standard output goes to the caller as it comes.
 //
-// The command sees the end of its input when the caller has sent all; the
-// tunnel ends in good order when the command has closed its output and ends
-// with status 0. Another status resets the tunnel with CodeExit and the first
-// MaxMessage bytes of standard error. When the tunnel ends before, the command
-// and what it started are killed.
-func (h Handler) ServeTunnel(ctx context.Context, t patterns.Tunnel) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+// The command sees the end of its input when the caller has sent all. When the caller
+// has closed both directions, the command's output is closed, too, and it works on to its
+// own end. The tunnel ends in good order when the command has closed its output and ends
+// with status 0. Another status resets the tunnel with CodeExit and the first MaxMessage
+// bytes of standard error. When the tunnel breaks, or Cut is closed, the command and what
+// it started are killed.
+func (h Handler) ServeTunnel(_ context.Context, t patterns.Tunnel) error {
+	// The handler's context ends with the tunnel, also in good order, when the command
+	// has yet to work on what came last.
+	ctx, kill := context.WithCancelCause(context.Background())
+	defer kill(nil)
 	info := t.Info()
 	cmd, stderr := h.command(ctx, occasion{pattern: patterns.PatternTunnel, member: info.Member, caller: info.Peer, headers: info.Open.Headers})
 	stdin, err := cmd.StdinPipe()
@@ -138,24 +145,21 @@ func (h Handler) ServeTunnel(ctx context.Context, t patterns.Tunnel) error {
 		return err
 	}
 
+	var beside sync.WaitGroup
+	beside.Go(func() { h.watch(ctx, t, kill) })
 	feeding, stop := context.WithCancel(ctx)
-	defer stop()
-	fed := make(chan struct{})
-	go func() {
-		defer close(fed)
-		if !feed(feeding, t, stdin) && feeding.Err() == nil {
-			cancel() // the caller is gone
+	beside.Go(func() {
+		if err := feed(feeding, t, stdin); err != nil && feeding.Err() == nil {
+			kill(err)
 		}
-	}()
-	err = drain(ctx, t, stdout)
-	if err != nil {
-		cancel() // the caller takes nothing more
+	})
+	if err := drain(ctx, t, stdout); err != nil && !errors.Is(err, patterns.ErrPeerClosed) {
+		kill(err)
 	}
 	exit := h.Orphans.wait(cmd) // which closes both pipes
+	err = context.Cause(ctx)
 	switch {
 	case err != nil:
-	case ctx.Err() != nil:
-		err = ctx.Err()
 	case exit != nil:
 		refused := refusal(info.Cluster, exit, stderr)
 		_ = t.Reset(refused.Code, refused.Message)
@@ -166,28 +170,48 @@ func (h Handler) ServeTunnel(ctx context.Context, t patterns.Tunnel) error {
 		_ = t.Close()
 	}
 	stop()
-	<-fed
+	kill(nil)
+	beside.Wait()
 	return err
 }
 
-// feed writes what the caller sends until its end, and reports false if the
-// tunnel ended otherwise. What a command does not want to read is thrown away.
-func feed(ctx context.Context, t patterns.Tunnel, stdin io.WriteCloser) bool {
+// watch kills the command when the tunnel breaks, or when h is cut off, until ctx ends.
+func (h Handler) watch(ctx context.Context, t patterns.Tunnel, kill context.CancelCauseFunc) {
+	select {
+	case <-t.Done():
+		if err := t.Err(); err != nil && !errors.Is(err, patterns.ErrPeerClosed) {
+			kill(err)
+		}
+	case <-h.Cut:
+	case <-ctx.Done():
+	}
+	select {
+	case <-h.Cut:
+		kill(context.Canceled)
+	case <-ctx.Done():
+	}
+}
+
+// feed writes what the caller sends until its end, or returns why the tunnel ended
+// otherwise. What a command does not want to read is thrown away.
+func feed(ctx context.Context, t patterns.Tunnel, stdin io.WriteCloser) error {
 	defer stdin.Close()
 	w := &willing{w: stdin}
 	for {
 		_, err := t.ReceiveTo(ctx, w)
 		if errors.Is(err, io.EOF) {
-			return true
+			return nil
 		}
 		if err != nil {
-			return false
+			return err
 		}
 	}
 }
 
-// drain sends what the command prints until it closes its output.
-func drain(ctx context.Context, t patterns.Tunnel, stdout io.Reader) error {
+// drain sends what the command prints until it closes its output. If the caller takes
+// nothing more, the command can't print on.
+func drain(ctx context.Context, t patterns.Tunnel, stdout io.ReadCloser) error {
+	defer stdout.Close()
 	buf := make([]byte, pieceBytes)
 	for {
 		n, err := stdout.Read(buf)

@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,12 +25,17 @@ import (
 // runs has the command serve a tunnel, as a node would.
 func runs(t *testing.T, command string) (caller *fake.Tunnel, ended chan error) {
 	t.Helper()
+	return serves(t, execute.Handler{Command: command})
+}
+
+func serves(t *testing.T, h execute.Handler) (caller *fake.Tunnel, ended chan error) {
+	t.Helper()
 	caller, member := fake.Pair(64 << 10)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended = make(chan error, 1)
 	go func() {
 		defer cancel()
-		err := execute.Handler{Command: command}.ServeTunnel(ctx, member)
+		err := h.ServeTunnel(ctx, member)
 		if err != nil {
 			_ = member.Reset(patterns.CodeUnknown, err.Error())
 		} else {
@@ -111,6 +118,48 @@ func TestFailedCommandResetsTheTunnel(t *testing.T) {
 	require.Equal(t, &patterns.RemoteError{Code: patterns.CodeExit, Message: "no such table"}, err)
 	_, err = all(t, caller)
 	require.Error(t, err)
+}
+
+func TestACommandWorksOnWhenItsCallerHasClosed(t *testing.T) {
+	// This test checks that a command gets all that its caller wrote before it closed,
+	// and the end of its input, and then works on to its own end.
+	file := filepath.Join(t.TempDir(), "got")
+	caller, ended := runs(t, "cat >"+file+"; sleep 0.2; echo done >>"+file)
+	for range 6 {
+		require.NoError(t, caller.Send(t.Context(), []byte(strings.Repeat("x", 10_000))))
+	}
+	require.NoError(t, caller.Close())
+	require.NoError(t, <-ended)
+	got, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, strings.Repeat("x", 60_000)+"done\n", string(got))
+}
+
+func TestACommandCantPrintForNobody(t *testing.T) {
+	// This test closes both directions of a tunnel whose command prints without end: it
+	// ends as one in a pipe does whose reader has gone.
+	caller, ended := runs(t, "yes")
+	_, err := caller.Receive(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, caller.Close())
+	<-ended
+}
+
+func TestTheEndOfADrainKillsCommands(t *testing.T) {
+	// This test cuts off a command whose caller has closed in good order.
+	cut := make(chan struct{})
+	command, child := parent(t)
+	caller, ended := serves(t, execute.Handler{Command: command, Cut: cut})
+	pid := child()
+	require.NoError(t, caller.Close())
+	select {
+	case err := <-ended:
+		t.Fatal("it ended before: ", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(cut)
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.Eventually(t, func() bool { return dead(pid) }, time.Minute, 5*time.Millisecond)
 }
 
 func TestCommandDiesWithItsTunnel(t *testing.T) {
