@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/arke-mesh/arke/cmd/arke/internal/fake"
 	"github.com/arke-mesh/arke/cmd/arke/internal/tcp"
@@ -266,6 +267,7 @@ func TestWhatAServiceSaysBeforeItResetsArrives(t *testing.T) {
 	_, err := service.Write(answer)
 	require.NoError(t, err)
 	reads(t, service, "q")
+	soon(t, "the answer has left the service's socket", func() bool { return unsent(t, service) == 0 })
 	require.NoError(t, service.Close()) // with bytes unread, which resets it
 	// More is sent, and can't be written: until the answer is out, that is no end.
 	for range 10 {
@@ -283,6 +285,17 @@ func TestWhatAServiceSaysBeforeItResetsArrives(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, len(got), len(answer)-64<<10)
 	require.Error(t, <-done)
+}
+
+// unsent is how many bytes of what was written the peer's kernel has not acknowledged: a
+// reset drops them.
+func unsent(t *testing.T, conn *net.TCPConn) (n int) {
+	t.Helper()
+	raw, err := conn.SyscallConn()
+	require.NoError(t, err)
+	require.NoError(t, raw.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.TIOCOUTQ) }))
+	require.NoError(t, err)
+	return n
 }
 
 func TestAnAnswerIsWholeThoughTheMemberTakesNothingMore(t *testing.T) {
