@@ -103,6 +103,7 @@ func TestTheScenariosOfThePromisesAreThere(t *testing.T) {
 		"overload":          {"goodput_min{slightly} >= 90%", "goodput_min{twice} >= 90%", "goodput_min{tenfold} >= 90%", "lost{after} == 0", "goodput_min{storm} >= 90%", "lost{calm} == 0"},
 		"overload-attached": {"goodput_min{twice} >= 90%", "goodput_min{tenfold} >= 90%", "lost{after} == 0", "goodput_min{storm} >= 90%", "lost{calm} == 0"},
 		"overload-patterns": {"goodput_min{push} >= 90%", "goodput_min{survey} >= 90%", "goodput_min{told} >= 90%"},
+		"overload-tunnels":  {"tunnels_done{far} >= 188", "tunnels_done{near} >= 188", "tunnels_broken == 0"},
 		"overload-shared":   {"goodput_min{slightly} >= 90%", "goodput_min{twice} >= 90%", "goodput_min{tenfold} >= 90%", "goodput_min{storm} >= 90%", "lost{calm} == 0"},
 		"topic-partition":   {"delivered{here} == 100%", "reported{moment} == 0", "unreported == 0"},
 		"everybody-talks":   {"tree_depth <= 2", "unreported == 0"},
