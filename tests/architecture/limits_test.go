@@ -47,7 +47,7 @@ var limits = []struct {
 		{"bytes in flight in these tunnels", "relay.Limits.TunnelBytes", "bytes", "windows shrink to fit", "–"},
 		{"connections that have not said Hello", "relay.Limits.Waiting", "", "the user with most loses one", "`relay.handshake.too_many`"},
 		{"clusters with keys that a program brings", "internal/wire.MaxLeafKeySets", "", "give keys to the relay", "`Attach` fails and names the limit"},
-		{"versions of such a key", "internal/wire.MaxLeafKeys", "", "remove expired ones", "`Attach` fails and names the limit"},
+		{"versions of such a key", "internal/wire.MaxLeafKeys", "", "the newest are brought; at most two are in use", "–"},
 		{"tokens of a relay", "internal/wire.MaxTokens", "", "use fewer", "the relay does not start"},
 	}},
 	{"All programs of a relay together", []limit{
