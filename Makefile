@@ -47,7 +47,7 @@ demo-federation: build ## two networks, two gateways, a service that dies and co
 	./bin/arke demo federation
 
 .PHONY: test
-test: ## the tests of all packages, and black-box tests of the main job: five minutes
+test: ## the tests of all packages, and black-box tests of the main job: eight minutes
 	@echo 'building first: one minute or two. Then each package has its line'
 	@$(TESTSUM) -- -vet=off -ldflags=-w -timeout 40m -skip '^($(SLOW)|$(LONG))$$' ./...
 
