@@ -221,8 +221,8 @@ func (v *View) Nobody() error {
 	return ErrNoMembers
 }
 
-// Believed says that the view has members, or that the cluster is known to have none and
-// this node can believe that now: what it takes for granted it must ask each time.
+// Believed reports whether the view has members, or is empty and this node can believe
+// that now. The answer changes with the node's doubts, so do not keep it.
 func (v *View) Believed() bool {
 	if len(v.Members) > 0 || !v.Known {
 		return v.Known

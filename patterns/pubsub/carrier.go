@@ -282,8 +282,8 @@ func (l *ledger) leave(now int64, k ledgerKey, serial uint64) {
 	}
 }
 
-// advance takes in a later message. Those between went to another gateway: a node that has
-// heard of none of them may miss them.
+// advance records a later message. The messages in between went to another gateway: a node
+// that received none of them may miss them.
 func (e *entry) advance(serial uint64) {
 	if e.serial > 0 {
 		between := above(serial-e.serial-1, e.early)

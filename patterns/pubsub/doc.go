@@ -85,9 +85,9 @@
 // session of a link, after a change of the tree, and after something was dropped
 // for want of room, everybody concerned is told the count (wire.PublishMark,
 // wire.Path), so that a lost tail is reported, too. Nodes that leave the view are
-// counted for, without being sent anything, for ten minutes: if they come back
-// in the life of before, they learn what they missed; so does, of a queue none of whose nodes
-// is in the view, one that left it. A life (env.LifeOf) is the time
+// counted for ten minutes, without being sent anything: if they return in the same life,
+// they learn what they missed. If no node of a queue is in the view, a node that left it is
+// counted for the queue. A life (env.LifeOf) is the time
 // during which a node listens to the group without a break, under however many leases.
 // Counts begin anew for a node that was started anew, or has begun to listen anew, and
 // what was for its earlier life it drops. Where they begin anew in one life, the receiver

@@ -261,8 +261,8 @@ type listeners struct {
 	had   atomic.Bool // the last view that was believed had members
 }
 
-// some says whether the view has listeners, or had some when it was known last: those may
-// only be out of sight, and are sent what is published.
+// some reports whether the view has listeners, or had some when it was last known:
+// messages are still addressed to listeners that are only out of sight.
 func (l *listeners) some() bool {
 	v := l.watch.View()
 	if !v.Known {
@@ -274,9 +274,9 @@ func (l *listeners) some() bool {
 	return len(v.Members) > 0
 }
 
-// known says whether the listeners of a group and of the root group are known now. While
-// there are some, a publication goes to them. Before it goes to none, this node must be
-// able to tell that there are none: a view that was waited for once may be in doubt by now.
+// known reports whether the listeners of a group and of the root group are known now. It
+// is true if there are some. If there are none, this node must believe both views: a view
+// that was believed once may be in doubt by now.
 func known(l *listeners, u *uplink) bool {
 	if !l.ready.Load() || u != nil && !u.ready.Load() {
 		return false

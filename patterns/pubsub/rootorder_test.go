@@ -50,8 +50,8 @@ func TestTheRootGroupHearsOnePublisherInOrderThroughTwoForwarders(t *testing.T) 
 }
 
 func TestWhatAnEarlierForwarderStillHadIsLateWhoeverIsTheNewOne(t *testing.T) {
-	// This test has a publisher change its forwarder, of whom this node has not heard before,
-	// to this node, to itself, and to a third one: what the earlier one still had is late.
+	// This test makes a publisher, new to this node, change its forwarder to this node, to
+	// itself, and to a third one: what the earlier one still had is late.
 	for name, forwarder := range map[string]string{"this node": "self", "the publisher": string(peerOf("p")), "a third one": "g"} {
 		t.Run(name, func(t *testing.T) {
 			alone(t, func(t *testing.T, l *lone) {

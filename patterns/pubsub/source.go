@@ -95,7 +95,7 @@ func (c *cargo) note(flags uint8) {
 	}
 }
 
-// unclear says whether nobody knows who published what is missing.
+// unclear reports whether the publisher of missing messages is unknown.
 func (c *cargo) unclear() bool { return c.lent.Load() || !c.own.Load() }
 
 // bearer says whose a source is, and who has brought it.

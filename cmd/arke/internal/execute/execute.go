@@ -177,18 +177,19 @@ func (h Handler) ServeTunnel(_ context.Context, t patterns.Tunnel) error {
 
 // watch kills the command when the tunnel breaks, or when h is cut off, until ctx ends.
 func (h Handler) watch(ctx context.Context, t patterns.Tunnel, kill context.CancelCauseFunc) {
-	select {
-	case <-t.Done():
-		if err := t.Err(); err != nil && !errors.Is(err, patterns.ErrPeerClosed) {
-			kill(err)
+	for done := t.Done(); ; {
+		select {
+		case <-done:
+			if err := t.Err(); err != nil && !errors.Is(err, patterns.ErrPeerClosed) {
+				kill(err)
+			}
+			done = nil // in good order: the command works on
+		case <-h.Cut:
+			kill(context.Canceled)
+			return
+		case <-ctx.Done():
+			return
 		}
-	case <-h.Cut:
-	case <-ctx.Done():
-	}
-	select {
-	case <-h.Cut:
-		kill(context.Canceled)
-	case <-ctx.Done():
 	}
 }
 
